@@ -15,7 +15,7 @@
 
 struct command {
     const char *name;
-    char full_name[20]; /* what messages call it */
+    char full_name[20]; /* its name in messages */
     int (*run)(int argc, char **argv);
     const char *what;
 };
@@ -63,7 +63,8 @@ static void print_usage(FILE *stream)
 
 /* Large arrays that grow are copied less.  Memory that is free is used again, instead of given back
  * and requested once more: pages that the system must fill with zeros are a tenth of the time of a
- * large profile.  Not what a million functions have: it is given back as soon as it is free. */
+ * large profile.  The memory of a million functions is not kept: it is given back as soon as it is
+ * free. */
 static void keep_memory(void)
 {
     mallopt(M_MMAP_THRESHOLD, HEAP_BLOCK_BYTES);

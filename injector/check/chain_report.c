@@ -55,7 +55,8 @@ static int by_name(const void *left, const void *right)
     return a->jit != b->jit ? (a->jit ? -1 : 1) : strcmp(a->name, b->name);
 }
 
-/* Wrong tables first, then whatever ends chains early, then what the copy cuts. */
+/* Wrong tables first, then other causes that end chains early, then the chains that the copy
+ * cuts. */
 static int by_harm(const void *left, const void *right)
 {
     const struct chain_row *a = left, *b = right;

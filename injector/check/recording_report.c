@@ -86,7 +86,7 @@ static void report_unknown(struct report *report, const struct census_question *
     report_close_array(report);
 }
 
-/* Whether the recording lacks most of what says where memory was: nothing is known of such samples,
+/* Whether the recording lacks most records about mappings.  Nothing is known then of samples there,
  * in JIT code or not. */
 static bool lacks_maps(const struct sample_census *census)
 {
@@ -120,8 +120,8 @@ static void report_remedies(struct report *report, const struct sample_census *c
     report_close_array(report);
 }
 
-/* The last line: what all of it comes to.  IMAGE: of an injected recording, or NULL; GONE: it is
- * not there. */
+/* The last line: the overall result.  IMAGE: of an injected recording, or NULL; GONE: it is not
+ * there. */
 static void report_verdict(struct report *report, const struct sample_census *census,
                            const struct findings *findings, uint64_t misled, const char *image,
                            bool gone)

@@ -1,4 +1,4 @@
-/* perfjit bt: see bt.h; stack_report.h says what it prints.
+/* perfjit bt: see bt.h; stack_report.h describes the output.
  *
  * Exit status: 0 every stack is printed.  3 the same, but parts of the dumps were skipped.  1 there
  * is no snapshot, or no dump or map of JIT code (native frames are printed all the same).  2 usage.

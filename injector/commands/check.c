@@ -142,7 +142,7 @@ static struct chain_question chains_of(const struct inspection *run,
 static int inspect(struct inspection *run, const struct check_options *options,
                    struct findings *findings)
 {
-    /* That there is neither dump nor map is what is to be explained here, and no failure. */
+    /* A recording without dump and map is no failure here: the report explains it. */
     if (recording_open(&run->in, options->records, &options->request, findings) ==
             RECORDING_FAILED ||
         recording_play(&run->in, findings) || count_chains(run, options, findings))
@@ -315,7 +315,7 @@ static const struct argp argp = {
         "3 something would be lost or is unknown, or (--chains) chains are ended by wrong unwind "
         "tables of JIT code; 1 can't be read; 2 wrong usage."};
 
-/* STATUS, unless what it is about was cut while it was read. */
+/* STATUS, unless its input was cut while it was read. */
 static int settled(int status)
 {
     struct findings findings = {0};

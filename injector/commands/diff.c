@@ -46,7 +46,7 @@ struct diff_options {
     size_t bench_count;
     enum { SIDE_NONE, SIDE_BASE, SIDE_NEW } side;
     bool paired, fail_unknown, fail_slower;
-    double floor, fail_share; /* the floor: negative as long as nobody names one */
+    double floor, fail_share; /* the floor: negative as long as it is not given */
     size_t rows;
     const char *lines_of;
     const char *forms[DIFF_FORMS]; /* where each is to be written; NULL: nowhere */
@@ -230,7 +230,7 @@ static const struct argp argp = {
 
 /* ---- Reading ---- */
 
-/* perf diff takes two recordings, and so may who comes from there. */
+/* perf diff takes two recordings, and its users may do so here. */
 static int check_bench(const char *path, struct findings *findings)
 {
     struct stat status;

@@ -16,7 +16,8 @@ static const char doc[] =
     "be "
     "started, or there is no dump; 2 wrong usage.";
 
-/* How gdb makes a new table: this program, asked for the symbols of the same process. */
+/* The command line by which gdb makes a new table: this program, with the symbols command for the
+ * same process. */
 static void refresh_words(struct command_line *line, const struct snapshot_request *request,
                           const char *pid, const char *program, const char *symbols)
 {

@@ -89,7 +89,8 @@ static void put_short(FILE *stream, const char *name)
 struct cause_line {
     FILE *stream;
     const struct diff_report *report;
-    double change; /* the total's; 0: it has none, and what differs in either direction is told */
+    double change; /* the total's; 0: it has none, and differences in either direction are
+                    * reported */
     const char *word;
     size_t count;
 };

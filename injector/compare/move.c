@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* A function that has less than this share of what it had has moved as a whole. */
+/* A function that keeps less than this share of its time has moved as a whole. */
 static const double rest = 0.2;
 
 /* A caller with this share of a function's calls is one that matters. */
@@ -215,8 +215,8 @@ static char *text_of_caller(const struct moves *moves, const struct compared_row
     return text;
 }
 
-/* Only callers with a good part of its calls are asked, and the first one with a text gives it: in
- * a prologue, frame pointers miss the caller. */
+/* Only callers with a good part of its calls count.  The first one with a text gives it: in a
+ * prologue, frame pointers miss the caller. */
 static char *caller_move(const struct moves *moves, const struct compared_row *row)
 {
     const struct verdict_rows *functions = &moves->verdicts->tables[BY_FUNCTION];

@@ -55,7 +55,7 @@ static void scale(struct scaled_rows *rows, const struct permutation_runs *runs,
         mean = 0;
     for (size_t row = 0; row < rows->rows; row++)
         squares += pow(value_of(runs, row, function) - mean, 2);
-    if (sqrt(squares) <= size * 1e-12) /* all alike: what is left is rounding */
+    if (sqrt(squares) <= size * 1e-12) /* all alike: the rest is rounding */
         return;
     for (size_t row = 0; row < rows->rows; row++)
         rows->values[row * rows->width + function] =
@@ -124,7 +124,7 @@ static void label_by_chance(signed char *to, const signed char *from, size_t row
     }
 }
 
-/* Round 0 is what was observed. */
+/* Round 0 has the observed labels. */
 static int make_rounds(struct rounds *rounds, const struct permutation_runs *runs, size_t rows)
 {
     size_t all = labellings(runs, rows);
@@ -168,7 +168,7 @@ static void choose_rows(const double **chosen, const struct scaled_rows *rows,
 }
 
 /* The sums of LANES functions, of the rows up to a NULL: in registers, each value is read once.
- * Returns what is behind the NULL. */
+ * Returns the place behind the NULL. */
 static const double *const *add_rows(vector sums[VECTORS], const double *const *row, size_t at)
 {
     vector a = {0}, b = {0}, c = {0}, d = {0};

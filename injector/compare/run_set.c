@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { NO_STACK = 0 }; /* the frame of what has none */
+enum { NO_STACK = 0 }; /* the frame of samples without a stack */
 
 /* ---- What is the same in all runs ---- */
 

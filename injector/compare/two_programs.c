@@ -32,7 +32,7 @@ static bool share_a_process(const struct run_set *set)
     return false;
 }
 
-/* By function: what a side's runs have of it together, but for the kernel, which everything has in
+/* By function: the time of a side's runs in it, without the kernel, which all programs have in
  * common.  NULL without memory; to be freed. */
 static double *sums_of(const struct run_set *set, bool is_new)
 {

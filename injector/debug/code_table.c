@@ -7,7 +7,7 @@
 #include <inttypes.h>
 #include <string.h>
 
-/* A file's mappings stand together; what is so far from the first one was moved there. */
+/* A file's mappings stand together; a mapping this far from the first one was moved there. */
 #define FAR_BYTES (UINT64_C(1) << 32)
 
 uint64_t code_table_start(const struct jit_image *image)
@@ -22,7 +22,7 @@ uint64_t code_table_end(const struct jit_image *image)
 
 /* ---- Pieces of JSON ---- */
 
-/* Paths are any bytes but NUL: what is not ASCII or printable is escaped, byte by byte. */
+/* Paths are any bytes but NUL: bytes that are not ASCII or printable are escaped, one by one. */
 static void put_string(FILE *stream, const char *text)
 {
     if (!text) {

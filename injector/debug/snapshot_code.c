@@ -34,7 +34,8 @@ struct code_evidence {
 /* The number of functions, evenly chosen, of which the first bytes are compared. */
 enum { MOST_COMPARED = 4096, FIRST_BYTES = 64 };
 
-/* Code in a file is there whoever logged it, and memory that a core leaves out is not known. */
+/* Code in a file is there no matter who logged it, and memory that a core leaves out is not
+ * known. */
 static bool can_be_compared(const struct snapshot *snapshot, const struct jit_function *function)
 {
     const struct snapshot_map *map = snapshot_map_at(snapshot, function->addr);

@@ -3,7 +3,7 @@
 
 struct finding_text {
     const char *what;  /* follows the count */
-    const char *means; /* what was done about it, and what the user can do */
+    const char *means; /* how perfjit handled it, and what the user can do */
     bool lost;         /* something of the input is not in the output */
 };
 

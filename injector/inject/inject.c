@@ -59,7 +59,7 @@ static enum image_layout layout_for(const struct injection *run, enum image_layo
     return stacks && wanted == LAYOUT_IMAGE ? LAYOUT_APART : wanted;
 }
 
-/* One base for a file is what perf's unwinders need, and what rows of several bodies do without. */
+/* Each file needs one base for perf's unwinders, and rows of several bodies have none. */
 static enum image_rows rows_for(const struct injection *run, const struct inject_options *options)
 {
     return layout_for(run, options->layout) == LAYOUT_IMAGE ? options->rows : ROWS_BODY;
@@ -168,7 +168,8 @@ static int commit(struct injection *run, struct findings *findings)
     return 0;
 }
 
-/* Without JIT code stacks are worth a run for who asks; else the runtime was not told to log. */
+/* Without JIT code, stacks are worth a run if the options request them; else the runtime does not
+ * log. */
 static bool needs_no_code(const struct injection *run, const struct inject_options *options)
 {
     if (injected_image(&run->in.records))
@@ -177,7 +178,7 @@ static bool needs_no_code(const struct injection *run, const struct inject_optio
            (options->stacks == STACKS_UNWIND && perf_file_has_stacks(&run->in.input.file));
 }
 
-/* Stacks of a machine that perfjit does not know are perf's, unless they were asked for. */
+/* Stacks of a machine that perfjit does not know are perf's, unless the options request them. */
 static bool unwinds(const struct injection *run, const struct inject_options *options)
 {
     const struct perf_file *file = &run->in.input.file;
@@ -185,8 +186,8 @@ static bool unwinds(const struct injection *run, const struct inject_options *op
            (options->stacks == STACKS_UNWIND || user_stacks_possible(file));
 }
 
-/* The mapping of a JVM, which writes its perf map only when it ends by itself, or is asked; or
- * NULL. */
+/* The mapping of a JVM, or NULL.  A JVM writes its perf map only when it ends by itself, or on
+ * request. */
 static const struct recorded_map *find_jvm(const struct records *records)
 {
     for (size_t i = 0; i < records->map_count; i++)
@@ -224,8 +225,8 @@ static void tell_no_map(const struct injection *run, const struct recorded_map *
                        pid, pid);
 }
 
-/* Tell users who started logging in the runtimes, or could not, that the recording has no JIT code.
- * If a finding says so already, or nothing was recorded, nothing is printed. */
+/* Report that the recording has no JIT code, for users who started logging in the runtimes, or
+ * could not.  If a finding says so already, or nothing was recorded, nothing is printed. */
 static void tell_no_code(const struct injection *run, const struct findings *findings)
 {
     for (size_t i = 0; i < NO_DUMP_REASONS; i++)

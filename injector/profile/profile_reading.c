@@ -158,7 +158,7 @@ static uint32_t thread_of(struct profile_run *run, uint32_t life, const struct p
     return call_profile_add_thread(run->to, &thread);
 }
 
-/* Give the sample that ASKED is of its stack, in SPACE; NULL: nothing is known of the process. */
+/* Give the sample of ASKED its stack, in SPACE; NULL: nothing is known of the process. */
 static int find_stack(struct profile_run *run, const struct walk_sample *asked,
                       const struct address_space *space)
 {
@@ -194,7 +194,7 @@ static int visit(void *context, const struct walk_sample *asked, const struct ad
 
 /* ---- All of them ---- */
 
-/* Add what EVENT has of SAMPLE, PERIOD, to the profile, with no stack yet, and ask for that. */
+/* Add PERIOD, EVENT's part of SAMPLE, to the profile, with no stack yet, and request the stack. */
 static int add_to_event(struct profile_run *run, const struct perf_sample *sample, uint32_t event,
                         uint64_t period)
 {
@@ -220,7 +220,8 @@ static int add_to_event(struct profile_run *run, const struct perf_sample *sampl
     return 0;
 }
 
-/* Count number INDEX in SAMPLE, of some event; what grew by nothing is no sample of that event. */
+/* Count number INDEX in SAMPLE, of some event.  A count that did not grow is no sample of that
+ * event. */
 static int add_count(struct profile_run *run, const struct perf_sample *sample, size_t index)
 {
     const struct sample_counts *counts = &sample->counts;

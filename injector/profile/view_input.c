@@ -97,7 +97,7 @@ static const char *input_of(const struct view_request *request)
     return usual[0];
 }
 
-/* perf finds the names of an injected recording where they were written, and so does this. */
+/* perf finds the names of an injected recording in the files of that time; this does so, too. */
 static void warn_of_gone_image(const struct view_input *input, const struct view_request *request)
 {
     const char *image = injected_image_gone(&input->recording.records, request->recording.root);

@@ -8,7 +8,7 @@
 #include <string.h>
 #include <sys/mman.h>
 
-/* A runtime has one such mapping, or a few; what a recording could ask for more is not looked at.
+/* A runtime has one such mapping, or a few; more mappings than this are not read.
  */
 enum { MAX_HOLDS_OF_LIFE = 64, MAX_HOLDS = 1 << 18 };
 
@@ -29,7 +29,7 @@ static uint64_t shift_of(const struct shared_hold *hold)
 }
 
 /* An order of objects, each with where it is in the address space.  The kernel's own objects share
- * a device, but what System V memory and the rest number differs. */
+ * a device, but System V memory and the others have different numbers. */
 static int compare_objects(const struct shared_hold *a, const struct shared_hold *b)
 {
     const struct perf_map *left = &a->map->map, *right = &b->map->map;

@@ -230,8 +230,8 @@ static void end_thread(struct thread_sweep *sweep, const struct thread_event *ev
     }
 }
 
-/* The name that a thread has from its creator.  A main thread of which nothing was said has its own
- * from a fork. */
+/* The name that a thread has from its creator.  A main thread without a name has its own from a
+ * fork. */
 static size_t inherited_name(const struct thread_sweep *sweep, uint32_t creator_tid)
 {
     const struct live_thread *creator = find(sweep, creator_tid);

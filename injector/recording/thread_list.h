@@ -107,7 +107,8 @@ struct thread_sweep thread_sweep_begin(const struct thread_list *list, uint32_t 
 int thread_sweep_to(struct thread_sweep *sweep, uint64_t time_ns);
 
 /* The thread that added records name: the main thread, or the oldest live one if the main thread
- * has ended. */
+ * has ended.  perf 7 forgets a thread that has ended, and would create an empty main thread for a
+ * record that names it. */
 uint32_t thread_sweep_speaker(const struct thread_sweep *sweep);
 
 void thread_sweep_end(struct thread_sweep *sweep);

@@ -25,8 +25,8 @@ static bool is_frame_set_x86_64(const uint8_t *code)
            memcmp(code, frame_sets[1], SET_BYTES) == 0;
 }
 
-/* Whether push rbp stands in front of mov rbp,rsp, which is at SET.  Compilers put what does not
- * touch the stack between them. */
+/* Whether push rbp stands in front of mov rbp,rsp, which is at SET.  Compilers put instructions
+ * that do not touch the stack between them. */
 static bool find_push(const uint8_t *code, size_t set, struct prologue *prologue)
 {
     enum { MOST_BETWEEN = 64 };
@@ -335,7 +335,7 @@ size_t code_next_call(const struct machine *machine, const uint8_t *code, size_t
                       int64_t *target)
 {
     const struct code_shape *shape = shape_of(machine);
-    if (from && shape) /* what was found may have been none, and have one in it */
+    if (from && shape) /* the last result may not have been a call, and may have one in it */
         from -= shape->call_bytes - shape->instruction_align;
     for (size_t at = from; shape && at < size; at += shape->instruction_align) {
         int64_t by = 0;

@@ -1,5 +1,6 @@
 /* Finds the return address of a frame of which nothing is known.  There is neither a table nor the
- * bytes of its code, and the frame pointer does not lead on.
+ * bytes of its code, and the frame pointer does not lead on.  Only perf maps have such code, for
+ * example the trampolines of Python 3.12.
  *
  * It stands above the values that the function has pushed.  On x86-64 the ABI fixes its address up
  * to a multiple of 16: stacks are aligned at each call.  Every second word is none, and holds the

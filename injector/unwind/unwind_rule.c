@@ -218,8 +218,8 @@ static enum unwind_result try_caller(struct unwind_step *step, uint64_t addr, ui
     return go_on(step, frame, pc, false);
 }
 
-/* A frame that nobody has called on from: V8's deoptimizer makes the frames of interpreted
- * functions, and has each of them go on at the first instruction of a builtin. */
+/* A frame that no call has made: V8's deoptimizer makes the frames of interpreted functions, and
+ * has each of them go on at the first instruction of a builtin. */
 static enum unwind_result try_made_frame(struct unwind_step *step, uint64_t fp,
                                          struct unwind_frame *frame)
 {

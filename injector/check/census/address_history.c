@@ -59,7 +59,7 @@ static size_t first_from(const struct address_history *history, uint64_t addr)
     return first;
 }
 
-/* Keep what the entry at PLACE is, unless this visit has done so. */
+/* Keep the entry at PLACE as it is, unless this visit has done so. */
 static bool keep_before(struct address_history *history, size_t place)
 {
     struct address_entry *entry = &history->entries[place];

@@ -87,7 +87,7 @@ static int collect(struct collector *collector)
 
 /* ---- Classifying ---- */
 
-/* The nearest life, LIFE itself or what it was forked from, of which there is JIT code. */
+/* The nearest life with JIT code: LIFE itself, or an ancestor. */
 static const struct jit_process *source_of(const struct collector *collector, uint32_t life)
 {
     const struct jit_process *found = NULL;

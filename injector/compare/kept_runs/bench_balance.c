@@ -186,7 +186,7 @@ int bench_balance_tell(const struct balance_side *base, const struct balance_sid
 {
     const struct balance balance = {base, new, tell, context};
     int result = tell_machines(&balance);
-    if (order == ORDER_TOGETHER) /* what the one side had, the other had at the same time */
+    if (order == ORDER_TOGETHER) /* both sides had it at the same time */
         return result;
     result = result ? result : tell_load(&balance, load_of, "other work on the machine");
     result = result ? result : tell_load(&balance, stolen_of, "the machine's host");

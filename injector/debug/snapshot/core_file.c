@@ -28,7 +28,7 @@ struct core_reader {
     struct snapshot *snapshot;
     const uint8_t *bytes;
     size_t size;
-    struct snapshot named; /* its maps: what NT_FILE says */
+    struct snapshot named; /* its maps: from NT_FILE */
     bool has_info;
     uint64_t missing_at; /* the end of memory that the file should have, if it ends before */
 };

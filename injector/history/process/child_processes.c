@@ -183,8 +183,8 @@ static int give_to_all(struct tree *tree, uint32_t index, struct code_event *eve
     return 0;
 }
 
-/* Give EVENT of process INDEX to whom it belongs.  *KEPT: that is the process itself, perhaps among
- * others; *EVENT is what it keeps then. */
+/* Give EVENT of process INDEX to whom it belongs.  *KEPT: the process is one of them.  *EVENT is
+ * then its own version of the event. */
 static int give_event(struct tree *tree, uint32_t index, struct code_event *event, bool *kept)
 {
     struct jit_process *process = &tree->processes->items[index];
@@ -276,7 +276,7 @@ static int is_touched(struct tree *tree, uint32_t life, uint32_t index)
     return result;
 }
 
-/* Find out what LIFE inherits; its parent has been placed before. */
+/* Find LIFE's inheritance; its parent has been placed before. */
 static int place_life(struct tree *tree, uint32_t life)
 {
     const struct process_life *born = &tree->processes->lives.items[life];
@@ -419,8 +419,8 @@ int child_processes_find(struct jit_processes *processes, const struct records *
 
 /* ---- Where each child touches what it inherited ---- */
 
-/* A chain of forks in which each child touches what no other does would need the square of its
- * length. */
+/* A chain of forks in which each child touches other code than the rest would need the square of
+ * its length. */
 enum { MAX_SPANS = 1 << 22, MIN_SPANS = 64 };
 
 /* The addresses at which something happens in PROCESS: its maps, and its code before and after a
@@ -446,8 +446,8 @@ static size_t collect_touched(const struct jit_process *process, struct address_
     return count;
 }
 
-/* Join spans to their neighbours until at most LIMIT of the COUNT are left: more than what is
- * touched does no harm. */
+/* Join spans to their neighbours until at most LIMIT of the COUNT are left.  It does no harm if
+ * they are larger than the touched code. */
 static size_t widen_spans(struct address_span *spans, size_t count, size_t limit)
 {
     for (; count > limit; count = (count + 1) / 2)
@@ -483,7 +483,7 @@ static int touch_own(struct jit_process *process, size_t limit)
     return result;
 }
 
-/* Children first: what a grandchild needs, its parent must have been given. */
+/* Children first: a grandchild's inheritance must have been given to its parent. */
 int child_processes_find_touched(struct jit_processes *processes, struct findings *findings)
 {
     const size_t limit = MAX_SPANS / (processes->count + 1) + MIN_SPANS;

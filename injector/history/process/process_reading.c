@@ -109,7 +109,7 @@ static int take_refusals(struct jit_processes *processes, const struct dump_clai
 
 /* ---- What the profile knows of each process ---- */
 
-/* Some record with the trailer that the added records need: a map, else what else is known of the
+/* Some record with the trailer that the added records need: a map, else another record of the
  * process, else any. */
 static void find_trailer_record(struct jit_process *process, const struct records *records)
 {

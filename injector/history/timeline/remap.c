@@ -104,8 +104,8 @@ static int restore_part(struct player *player, uint32_t index, uint64_t start, u
     return 0;
 }
 
-/* Add again what mapping INDEX, whose record is dropped, covers and no earlier mapping of the same
- * memory did. */
+/* The record of mapping INDEX is dropped.  Add again those of its addresses that no earlier mapping
+ * of the same memory covered. */
 static int restore_new_parts(struct player *player, uint32_t index)
 {
     const struct recorded_map *map = &player->process->maps[index];

@@ -81,7 +81,7 @@ struct elf_writer {
     uint8_t note[NOTE_BYTES];
     uint64_t phdrs_start;
     uint64_t note_start;
-    uint64_t end; /* of what has been placed so far */
+    uint64_t end; /* of the sections placed so far */
     struct progress *progress;
 };
 
@@ -159,7 +159,7 @@ static void fill_note(struct elf_writer *writer)
 
 /* ---- Sections and segments ---- */
 
-/* Place a section of BYTES at the end of what has been placed, aligned. */
+/* Place a section of BYTES at the end of the placed ones, aligned. */
 static uint64_t place(struct elf_writer *writer, uint64_t bytes, uint64_t alignment)
 {
     uint64_t at = (writer->end + alignment - 1) / alignment * alignment;

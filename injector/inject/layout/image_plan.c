@@ -21,7 +21,7 @@ struct planner {
     const struct jit_function *functions; /* the timeline's */
     struct function_place *places;        /* of the functions */
     uint32_t process;                     /* index */
-    struct foreign_maps foreign;          /* what no image may reach over; empty: anything */
+    struct foreign_maps foreign;          /* ranges that no image may reach over; empty: none */
 };
 
 /* How many of the COUNT functions at PLACED make one neighbourhood with the first, with nothing of

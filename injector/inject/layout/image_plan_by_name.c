@@ -20,7 +20,7 @@ struct name_planner {
     struct equal_bodies equal;
     uint32_t *firsts; /* of the group that is being placed: which of its bodies stands for which */
     size_t body_count, row_count; /* placed so far: of plan->bodies and plan->rows */
-    uint64_t end;                 /* of what is in the image so far */
+    uint64_t end;                 /* of the image's content so far */
     const struct image_body *last;
 };
 

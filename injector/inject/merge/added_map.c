@@ -60,8 +60,7 @@ static int place_in_moment(const struct change *change)
     return change->kind == CHANGE_UNLOADED ? 0 : change->kind == CHANGE_MAP ? 1 : 2;
 }
 
-/* The changes of one moment: first what was unloaded, then the functions by image, then by
- * address. */
+/* The changes of one moment: first the unloads, then the functions by image, then by address. */
 static int compare_in_moment(const void *left, const void *right, void *argument)
 {
     const struct function_place *places = argument;
@@ -85,7 +84,7 @@ static int append(struct map_maker *maker, uint64_t time_ns, uint64_t start, uin
 static int add_tables(struct map_maker *maker, uint32_t index, uint64_t time_ns)
 {
     const struct jit_image *image = &maker->plan->images[index];
-    if (!image->tables_start) /* so are all that are of no process */
+    if (!image->tables_start) /* images of no process have none either */
         return 0;
     bool *has_tables = &maker->has_tables[index - maker->planned->first_image];
     if (*has_tables)
@@ -176,7 +175,8 @@ static int find_late_threads(struct late_threads *late, const struct thread_list
     return result;
 }
 
-/* Give the new main thread what the process has when the first one ends, and what comes later. */
+/* Give the new main thread the process's maps of the moment at which the first one ends, and the
+ * later maps. */
 static int repeat_for_late_threads(struct map_maker *maker, size_t first, uint64_t main_end_ns)
 {
     struct added_records *added = maker->added;

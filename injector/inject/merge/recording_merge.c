@@ -85,8 +85,8 @@ static int keep_met(struct added_records *added, const struct sampled_addresses 
     return named ? 0 : -1;
 }
 
-/* perf finds an address in a map that holds it: a map that holds none of the samples' addresses,
- * at whatever time, is never found. */
+/* perf finds an address in a map that holds it.  A map without any of the samples' addresses, at
+ * any time, is never found. */
 static int leave_out_unmet(struct recording_merge *merge, struct findings *findings)
 {
     const struct perf_file *file = merge->source.records->file;

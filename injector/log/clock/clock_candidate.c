@@ -152,9 +152,9 @@ static bool is_close(const struct pair *marker, const struct pair *live, uint64_
 }
 
 /* Whether the clocks now, of the recording's boot, say that the dump was mapped a little before or
- * after its header's time.  Samples are not asked: a forked child's first ones may have hit code of
- * its parent's where it put its own later.  CLOCK_MONOTONIC_RAW is some ms from CLOCK_MONOTONIC: a
- * dump that is stamped by it has not waited. */
+ * after its header's time.  Samples are no evidence: a forked child's first ones may have hit code
+ * of its parent's where it put its own later.  CLOCK_MONOTONIC_RAW is some ms from CLOCK_MONOTONIC:
+ * a dump that is stamped by it has not waited. */
 static bool has_waited(const struct clock_facts *facts, const struct pair *marker,
                        const struct pair *live)
 {
@@ -165,9 +165,9 @@ static bool has_waited(const struct clock_facts *facts, const struct pair *marke
            !(raw.known && is_close(marker, &raw, DRIFT_PPM));
 }
 
-/* Without a header: whether the clocks now agree with what bounds the offset.  If they are of the
- * recording's boot, samples alone do not disprove them: code that no dump tells of may have run
- * where the function is later. */
+/* Without a header: whether the clocks now agree with the bounds of the offset.  If they are of the
+ * recording's boot, samples alone do not disprove them: code from no dump may have run where the
+ * function is later. */
 static bool is_within(const struct clock_facts *facts, const struct pair *live, bool *doubted)
 {
     struct bounds bounds = bounds_of(&facts->evidence);
@@ -316,7 +316,7 @@ static bool make_ns(struct clock_candidate *candidate, const struct clock_facts 
         marker = wall_pair(facts, kind);
     bool later = live_is_later(facts, &live);
     bool close = later && marker.known && is_close(&marker, &live, ppm);
-    /* By the clocks now, whatever the header says. */
+    /* By the clocks now, without regard to the header. */
     bool alone = later && !close &&
                  (marker.known ? has_waited(facts, &marker, &live)
                                : is_within(facts, &live, &candidate->doubted));

@@ -151,8 +151,8 @@ static void read_maps(struct clock_evidence *evidence, const struct records *rec
              apart(time_ns, evidence->header) < apart(evidence->marker_ns, evidence->header)))
             evidence->marker_ns = time_ns;
     }
-    /* It was there before the recording, or before what the recording kept (perf record
-     * --overwrite): so may any of its code. */
+    /* It was there before the recording, or before the kept part (perf record --overwrite): any of
+     * its code may have been, too. */
     if ((count && maps[0].time_ns == 0) || (life.begin_ns == 0 && life.end_ns != 0))
         evidence->start_ns = 0;
 }

@@ -135,7 +135,7 @@ static size_t find_function(const struct assigner *assigner, const struct line_r
 
 /* A summary of a function's entries, read one way or the other. */
 struct reading {
-    const char *broken; /* what is wrong, or NULL */
+    const char *broken; /* the error, or NULL */
     struct line_extent extent;
     bool goes_on; /* something stands after the last entry */
 };

@@ -19,9 +19,9 @@ struct log_reader {
     struct unwind_blobs blobs;
     struct line_records line_records;
     size_t dump_first_function;
-    size_t first_function; /* of this dump; after a second header, of what follows it */
+    size_t first_function; /* of this dump; after a second header, of the records behind it */
     size_t ended;          /* functions before this one are to be ended by the next event */
-    bool foreign;          /* a header said that what follows is not this dump's */
+    bool foreign;          /* a header said that the records behind it are not this dump's */
     bool closed;           /* there was a CLOSE */
     uint64_t last_time;
     struct jit_piece piece; /* that the next LOAD is; nr_piece 0: none */
@@ -41,8 +41,8 @@ static void report_repaired(const struct log_reader *reader, const struct jit_re
 static int add_event(struct log_reader *reader, const struct jit_record *record,
                      enum code_event_kind kind, size_t index);
 
-/* QUIRK_HEADER_AGAIN: whatever was logged before the header ends at the time of RECORD, the first
- * event after it.  (The header's own time may be another clock's.) */
+/* QUIRK_HEADER_AGAIN: all code logged before the header ends at the time of RECORD, the first event
+ * after it.  (The header's own time may be another clock's.) */
 static int end_earlier(struct log_reader *reader, const struct jit_record *record)
 {
     struct code_log *log = reader->log;

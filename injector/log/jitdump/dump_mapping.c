@@ -86,7 +86,7 @@ static size_t size_of(int fd)
 }
 
 /* Whether it is a ring (jitdump/writer/dump_ring.h), which begins with a HISTORY or with a FILLER
- * in front of one: its writer goes back to what stands before the last record. */
+ * in front of one.  Its writer goes back to bytes in front of the last record. */
 static bool is_ring(const uint8_t *data, size_t size)
 {
     size_t offset = JITHEADER_BYTES;
@@ -118,7 +118,7 @@ static uint64_t digest(const uint8_t *data, size_t limit)
     return sum;
 }
 
-/* From LAST on the copy is what it was when its end was looked for: empty. */
+/* From LAST on the copy becomes empty, as it was when its end was looked for. */
 static void empty_rest(uint8_t *copy, size_t last, size_t size)
 {
     struct prefix filler = {JIT_FILLER, (uint32_t)(size - last)};
@@ -127,7 +127,7 @@ static void empty_rest(uint8_t *copy, size_t last, size_t size)
 
 /* Copy the whole, and before and after it the records' places.  A record that is there before and
  * after was there in between: a writer never shows the same record at the same place twice.
- * Without the look before, the front of a copy could be newer than what stands behind it. */
+ * Without the look before, the front of a copy could be newer than the bytes behind it. */
 static bool copy_whole(uint8_t *copy, uint8_t *look, int fd, size_t size)
 {
     read_pages(look, fd, 0, size);
@@ -162,8 +162,8 @@ static bool freeze_whole(uint8_t *data, int fd, size_t size)
     return sound;
 }
 
-/* A file that is cut within its last page gives zeros there instead of SIGBUS, so that nobody would
- * notice. */
+/* A file that is cut within its last page gives zeros there instead of SIGBUS, and the cut would go
+ * unnoticed. */
 static void keep_last_page(uint8_t *data, int fd, size_t size)
 {
     copy_pages(data, fd, size - 1, size);

@@ -54,7 +54,7 @@ static size_t hole_at_end(int fd, size_t size)
 
 static void read_identity(struct jit_dump *dump, int fd, const struct stat *status)
 {
-    int generation[2] = {0}; /* a long by its definition, but an int is what file systems write */
+    int generation[2] = {0}; /* a long by its definition, but file systems write an int */
     struct statx more;
     dump->owner_uid = status->st_uid;
     dump->dev = status->st_dev;

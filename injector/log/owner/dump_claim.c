@@ -20,9 +20,9 @@
 
 /* ---- Whether a file may be read as a dump ---- */
 
-/* Whether what stands in a file may be read as a process's dump.
+/* Whether a file's contents may be read as a process's dump.
  *
- * If it is the very file that the process mapped, its owner does not matter.  Anybody can put
+ * If it is the very file that the process mapped, its owner does not matter.  Any user can put
  * another file in its place.  The owner of such a file must be trusted (trusted_owner.h) or, if the
  * recording does not identify the file, be the process's own user.
  */
@@ -30,7 +30,7 @@
 enum dump_trust {
     DUMP_UNTRUSTED,  /* its owner could have written anything that perfjit reads */
     DUMP_OF_PROCESS, /* its owner is the process's user, who could have written to it anyway:
-                        trusted if it is what the process wrote */
+                      * trusted if it is the process's output */
     DUMP_TRUSTED     /* whatever it is */
 };
 
@@ -163,7 +163,7 @@ static enum evidence ask_proc(const struct dump_claims *claims, const struct dum
     return live.namespace_pid == claim->number ? EVIDENCE_FOR : EVIDENCE_AGAINST;
 }
 
-/* Can nobody else be meant?  (Of several that mapped the file is_better chooses.)  Only a
+/* Is every other process excluded?  (Of several that mapped the file is_better chooses.)  Only a
  * parent with that pid, which had mapped its dump before the recording. */
 static enum evidence ask_ancestors(const struct dump_claims *claims, const struct dump_claim *claim)
 {
@@ -232,7 +232,7 @@ void dump_claim_refuse(const struct dump_claims *claims, struct dump_claim *clai
                   dump_claim_life(claims, claim)->pid, why);
 }
 
-/* Whether both had the file at one address when the recording began: who was forked before that has
+/* Whether both had the file at one address when the recording began.  A child from before that has
  * no FORK, but its parent's mappings. */
 static bool are_inherited(const struct dump_claim *claim, const struct dump_claim *other)
 {
@@ -240,8 +240,8 @@ static bool are_inherited(const struct dump_claim *claim, const struct dump_clai
            claim->map->map.start == other->map->map.start;
 }
 
-/* A forked child that maps its parent's dump again shares it: the parent's claim, or LOAD.pid, says
- * what is whose. */
+/* A forked child that maps its parent's dump again shares it: the parent's claim, or LOAD.pid,
+ * names the owner of each record. */
 static bool is_shared(const struct dump_claims *claims, const struct dump_claim *claim)
 {
     for (size_t i = 0; i < claims->count; i++) {
@@ -334,7 +334,8 @@ static struct process_life recorded_life(const struct dump_claims *claims,
     return life;
 }
 
-/* Why what is in CLAIM's dump is not what the process wrote; NULL: nothing speaks against it. */
+/* The reason why the contents of CLAIM's dump are not the process's output; NULL: nothing speaks
+ * against it. */
 static const char *why_no_copy(const struct dump_claims *claims, const struct dump_claim *claim)
 {
     size_t total;
@@ -610,8 +611,8 @@ static void judge_claims(struct dump_claims *claims, struct findings *findings)
             judge_claim(claims, &claims->items[i], findings);
 }
 
-/* While a process goes on, what is in its stage moves to its dump: whoever looked there first could
- * miss it. */
+/* While a process goes on, records move from its stage to its dump: a reader that looks at the dump
+ * first could miss them. */
 int dump_claims_settle(struct dump_claims *claims, struct findings *findings)
 {
     if (find_files(claims, true, true, findings) || find_files(claims, false, false, findings))

@@ -128,7 +128,7 @@ static enum dump_place_result result_of(const struct dump_place_question *questi
     return trusted && place->dump.pid == question->number ? DUMP_PLACE_FOUND : DUMP_PLACE_REPLACED;
 }
 
-/* Whether what was found is better than the best so far. */
+/* Whether the candidate is better than the best so far. */
 static bool is_better(const struct search *search, enum dump_place_result result,
                       enum file_identity identity)
 {

@@ -54,7 +54,7 @@ static int add(struct given_dumps *given, const char *path, uint32_t pid, struct
     return 0;
 }
 
-/* A user who gives libjitdump's dump means its stage as well.  The stage is read first, because its
+/* A user who names libjitdump's dump means its stage as well.  The stage is read first, because its
  * records move to the dump while the process goes on. */
 static int add_stage(struct given_dumps *given, const struct given_file *body,
                      struct findings *findings)
@@ -114,7 +114,7 @@ int given_dumps_add_lives(const struct given_dumps *given, struct process_lives 
 
 /* ---- Which claims it matches ---- */
 
-/* Whether DUMP is what stands at MAP's path below PREFIX. */
+/* Whether DUMP is the file at MAP's path below PREFIX. */
 static bool stands_at(const struct jit_dump *dump, const char *prefix, const struct perf_map *map)
 {
     struct stat status;
@@ -125,8 +125,8 @@ static bool stands_at(const struct jit_dump *dump, const char *prefix, const str
            status.st_dev == dump->dev && status.st_ino == dump->ino;
 }
 
-/* Whether GIVEN is the very file of CLAIM; if the recording does not tell, or is of another
- * machine, what stands at its path. */
+/* Whether GIVEN is the very file of CLAIM.  If the recording does not tell, or is of another
+ * machine, whether it is the file at CLAIM's path. */
 static bool is_file(const struct given_dump *given, const struct dump_claims *claims,
                     const struct dump_claim *claim)
 {

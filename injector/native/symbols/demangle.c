@@ -6,7 +6,7 @@
 #include <string.h>
 
 enum {
-    MOST_BYTES = 1 << 16,   /* of what people may have to read */
+    MOST_BYTES = 1 << 16,   /* of a name that people may have to read */
     MOST_REFERENCES = 10,   /* that a name may have where the runtime's demangler has no bound */
     MOST_UNBOUNDED = 1 << 9 /* bytes of such a name */
 };

@@ -34,8 +34,9 @@ static int no_elf(Dwfl_Module *module, void **data, const char *name, Dwarf_Addr
     return -1;
 }
 
-/* As dwfl_standard_find_debuginfo, which asks the network for what is not here, or at least loads
- * the fifteen libraries that it needs for that.  A debug file's own debug file (dwz) has no CRC. */
+/* As dwfl_standard_find_debuginfo, but without the network.  That function asks the network for
+ * missing files, or at least loads the fifteen libraries that it needs for that.  A debug file's
+ * own debug file (dwz) has no CRC. */
 static int find_debuginfo(Dwfl_Module *module, void **data, const char *name, Dwarf_Addr base,
                           const char *path, const char *link, GElf_Word crc, char **found)
 {
@@ -52,7 +53,7 @@ static const Dwfl_Callbacks callbacks = {
     .section_address = dwfl_offline_section_address,
 };
 
-/* A descriptor of the bytes that the walk has read already, whatever the file's path is by now. */
+/* A descriptor of the bytes that the walk has read already.  The file's path may have changed. */
 static int copy_of(const struct elf_view *view)
 {
     int fd = memfd_create("perfjit-symbols", MFD_CLOEXEC);
@@ -67,7 +68,7 @@ static int copy_of(const struct elf_view *view)
     return fd;
 }
 
-/* Whether the file of FD is what the walk has read. */
+/* Whether the file of FD is the one that the walk has read. */
 static bool is_same(int fd, const struct stat *status, const struct elf_view *view)
 {
     if ((uint64_t)status->st_size != view->size)
@@ -126,7 +127,7 @@ static Elf *symbols_file(Dwfl_Module *module)
     return elf;
 }
 
-/* At its own addresses: a bias of 0 is what an executable has. */
+/* At its own addresses: an executable has a bias of 0. */
 static void report(struct symbol_module *module)
 {
     dwfl_report_begin(module->dwfl);

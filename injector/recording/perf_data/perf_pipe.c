@@ -28,7 +28,7 @@ struct piped {
     struct perf_features features;
 };
 
-/* A record of the stream and what follows it. */
+/* A record of the stream and its data behind it. */
 struct piped_record {
     const uint8_t *bytes;
     size_t size;

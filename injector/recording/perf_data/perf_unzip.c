@@ -78,7 +78,7 @@ static bool count_bytes(struct perf_plain *plain, size_t in, size_t out)
            plain->unpacked_bytes / MAX_RATIO <= plain->packed_bytes;
 }
 
-/* Unpack COUNT bytes at BYTES, and move on what is whole. */
+/* Unpack COUNT bytes at BYTES, and move on the whole records. */
 static int unpack(struct unzipper *unzipper, const struct perf_record *record, const uint8_t *bytes,
                   size_t count)
 {
@@ -118,7 +118,7 @@ static int unzip_record(struct unzipper *unzipper, const struct perf_record *rec
     return unpack(unzipper, record, bytes, count);
 }
 
-/* Damage ends the records, as a cut does: what was unpacked before it is kept. */
+/* Damage ends the records, as a cut does: the bytes unpacked before it are kept. */
 static int unzip_records(struct unzipper *unzipper)
 {
     struct perf_walk walk = perf_walk_begin(unzipper->file);

@@ -114,8 +114,8 @@ static bool await_answer(const struct asking *asking, const struct switch_page *
     }
 }
 
-/* It has not polled in time: what it has not begun, it is not to begin later.  The end of a dump,
- * though, comes when it does. */
+/* It has not polled in time.  A request that it has not begun must not begin later.  The end of a
+ * dump, though, comes when it does. */
 static void give_up(struct asking *asking, const struct switch_page *page, uint32_t number,
                     struct attachment_result *result)
 {

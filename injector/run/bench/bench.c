@@ -48,7 +48,8 @@ static bool is_shells(const char *at, char quote)
     return strchr("$`\\|&;<>()*?[]{}#~!", *at) || (*at == '\n' && at[strspn(at, white)]);
 }
 
-/* Whether TEXT means nothing but words: what a shell reads otherwise, and words that are its own.
+/* Whether TEXT is only words: it has no characters with a meaning in the shell, and no words of the
+ * shell's own.
  */
 static bool is_plain(const char *text)
 {
@@ -95,10 +96,9 @@ static char **shell_words(const char *text)
     return NULL;
 }
 
-/* Split TEXT at white space, but for what is in quotes.  If it has more in it than words (a
- * variable, a pipe, an assignment, a pattern, a second line), the shell gets it: the words are sh
- * -c TEXT.  Returns the words, up to a NULL, to be freed with command_words_free; NULL without
- * memory. */
+/* Split TEXT at white space, except within quotes.  If it has more in it than words (a variable, a
+ * pipe, an assignment, a pattern, a second line), the shell gets it: the words are sh -c TEXT.
+ * Returns the words, up to a NULL, to be freed with command_words_free; NULL without memory. */
 static char **command_words(const char *text)
 {
     size_t count = 0;
@@ -132,7 +132,7 @@ static int copy_bytes(struct output_file *to, int from, const char *path, struct
     return output_file_flush(to, findings) || output_file_commit(to, findings) ? -1 : 0;
 }
 
-/* Copy what is a run that can be read. */
+/* Copy a run that can be read. */
 static int copy_file(const char *from, const char *to, struct findings *findings)
 {
     struct call_profile profile;
@@ -201,7 +201,7 @@ struct bench_work {
     size_t turn, turns;        /* of all, for the progress */
     size_t measured, repeated; /* runs that were no warm-ups; groups that were run again */
     uint64_t least_loop_ns;    /* of all runs so far; 0: there was none */
-    bool told[BENCH_SIDES];    /* what its runtime is told, and which event it is */
+    bool told[BENCH_SIDES];    /* its runtime's settings and its event were reported */
     bool told_leftover[BENCH_SIDES];
     struct sigaction pipe, size;
 };
@@ -370,9 +370,9 @@ static int run_side(struct bench_work *work, enum bench_side side, struct findin
                : 0;
 }
 
-/* Whether the run may have taken longer by what others did: processors share caches, and often a
- * core.  Their time is counted in ticks, which may put 20 ms to the wrong place.  The loop that is
- * always the same varies by 6 % even if nothing else runs. */
+/* Whether other work may have slowed the run down: processors share caches, and often a core.
+ * Their time is counted in ticks, which may put 20 ms to the wrong place.  The loop that is always
+ * the same varies by 6 % even if nothing else runs. */
 static bool is_disturbed(const struct bench_work *work, const struct bench_run *run)
 {
     const uint64_t *numbers = run->numbers;
@@ -404,7 +404,7 @@ static int run_group(struct bench_work *work, const enum bench_side *sides, size
     }
 }
 
-/* Each pair has the other one's order: what comes first is now the one, now the other. */
+/* Each pair has the other one's order: the first side is now the one, now the other. */
 static const enum bench_side pair_orders[2][BENCH_SIDES] = {{BENCH_BASE, BENCH_NEW},
                                                             {BENCH_NEW, BENCH_BASE}};
 
@@ -463,7 +463,7 @@ static int run_in_blocks(struct bench_work *work, struct findings *findings)
     return 0;
 }
 
-/* Before the first run: words, facts, what an earlier bench has. */
+/* Before the first run: words, facts, the runs of an earlier bench. */
 static int prepare(struct bench_work *work, struct findings *findings)
 {
     const struct bench_options *options = work->options;
@@ -546,7 +546,7 @@ static int end(struct bench_work *work, int result, struct findings *findings)
     if (!options->quiet && isatty(STDERR_FILENO))
         fputs("\r\033[K", stderr);
     if (options->verbose || (findings_lost(findings) && !options->quiet))
-        findings_print(findings, stderr); /* what was repaired is repaired in each run again */
+        findings_print(findings, stderr); /* repaired quirks are repaired in each run again */
     if (result)
         printable_line(stderr, "perfjit: %s", findings->failure);
     else if (!options->quiet)

@@ -16,7 +16,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* Whether PATH is the list of a bench, by its first bytes: "bench.txt" may be anybody's. */
+/* Whether PATH is the list of a bench, by its first bytes: "bench.txt" may be another program's. */
 static bool is_list(const char *path)
 {
     static const char word[] = "perfjit-bench\t";
@@ -43,7 +43,7 @@ static bool is_dots(const char *name)
     return strcmp(name, ".") == 0 || strcmp(name, "..") == 0;
 }
 
-/* Whether NAME in DIRECTORY is what perfjit bench wrote there, by its content. */
+/* Whether perfjit bench wrote NAME in DIRECTORY, by its content. */
 static bool is_own_file(const char *directory, const char *name)
 {
     char *path;

@@ -113,7 +113,7 @@ static void let_go(struct runner runners[BENCH_SIDES])
             full_write(runners[i].go.fd[WRITE_END], WRITE_WHERE_IT_STANDS, "", 1);
 }
 
-/* They wait for each other at the start, and again at the end, before they read what they have.  If
+/* They wait for each other at the start, and again at the end, before they read their results.  If
  * one has failed, the other one goes on alone. */
 static void let_meet(struct runner runners[BENCH_SIDES])
 {
@@ -215,7 +215,7 @@ int bench_together_go(struct bench_partner partners[BENCH_SIDES], struct finding
     }
     for (int i = 0; i < BENCH_SIDES; i++)
         end(&runners[i], result != 0);
-    /* One that was told to end says so, but the reason is the other's. */
+    /* One that was interrupted says so, but the reason is the other's. */
     int first = runners[0].answer.failed && !runners[0].answer.interrupted ? 0 : 1;
     for (int i = 0; i < BENCH_SIDES && !result; i++) {
         int own = i == 0 ? first : 1 - first;

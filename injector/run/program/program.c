@@ -178,7 +178,8 @@ static bool name_copier(char *const *words)
 static void find_wrapped(struct program *program, char *const *words)
 {
     struct program inner;
-    struct findings unheard = {.quiet = true}; /* the wrapper says itself what it can't run */
+    struct findings unheard = {.quiet = true}; /* the wrapper itself reports commands that it can't
+                                                * run */
     struct wrapped_command command = wrapped_command_of(words);
     if (!command.at)
         return;

@@ -114,8 +114,8 @@ static bool is_shell(const struct wrapper *wrapper, bool names_user)
     return strcmp(wrapper->name, "runuser") == 0 && !names_user;
 }
 
-/* How many of WORDS are those of WRAPPER, which is the first; COMMAND's assignments are among them,
- * if it has any.  0: they can't be told. */
+/* The number of WORDS that are those of WRAPPER, which is the first.  COMMAND's assignments are
+ * among them, if it has any.  The result is 0 if they can't be told apart. */
 static size_t own_words(const struct wrapper *wrapper, char *const *words,
                         struct wrapped_command *command)
 {

@@ -80,7 +80,7 @@ static bool is_told(const struct record_options *options, const struct attachmen
     return !options->quiet || attachment_good(attachment) < attachment->count;
 }
 
-/* One that can't be asked may log by itself, or have a perf map. */
+/* A process that takes no requests may log by itself, or have a perf map. */
 static void ask(const struct record_options *options, struct attachment *attachment, pid_t pid,
                 struct findings *findings)
 {

@@ -52,7 +52,7 @@ static char *directory_of(const char *path)
     return strndup(path, slash == path ? 1 : (size_t)(slash - path));
 }
 
-/* The pid in "isolate-0xADDRESS-PID-v8.log", as V8 calls what it logs beside a perf map. */
+/* The pid in "isolate-0xADDRESS-PID-v8.log", V8's name for its log beside a perf map. */
 static bool log_pid(const char *name, uint32_t *pid)
 {
     uint64_t isolate;

@@ -1,4 +1,4 @@
-/* See record.h.  record_run_go is the run, one call a step; what the command adds to it:
+/* See record.h.  record_run_go is the run, one call per step.  The command adds:
  *
  *     NAME.recording ─▶ inject ─▶ NAME.perf.data, NAME.perf.data.dso/
  */
@@ -199,8 +199,8 @@ static int choose_event(struct record_run *run, struct findings *findings)
     return 0;
 }
 
-/* The file that perf writes, which is nobody else's: another run may be at work here, or have been
- * told to leave its own. */
+/* The file that perf writes, with a name of its own: another run may be at work here, or have left
+ * its own on request. */
 static int make_raw(struct record_run *run, struct findings *findings)
 {
     char number[8] = "", *path = NULL;
@@ -452,7 +452,7 @@ static void tell_next(const struct record_run *run, const char *output)
 }
 
 /* The recording and its dumps stay if inject failed on them.  A recording that perf had to leave in
- * the middle, as on a full disk, can't be read by anybody. */
+ * the middle, as on a full disk, is unreadable. */
 static bool is_left(const struct record_run *run)
 {
     return run->recorded && !run->end.perf_failed;

@@ -29,8 +29,8 @@ static int fail(const char *path, struct findings *findings)
                           strerror(errno));
 }
 
-/* Give the directory NAME in PARENT_FD exactly that MODE, whatever the umask is, but to nothing
- * that somebody put in its place.  Returns a descriptor of it, or -1. */
+/* Give the directory NAME in PARENT_FD exactly that MODE, for any umask, but not a file that was
+ * put in its place.  Returns a descriptor of it, or -1. */
 static int settle_directory(int parent_fd, const char *name, mode_t mode)
 {
     struct stat status;

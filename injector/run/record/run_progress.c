@@ -28,7 +28,7 @@ bool run_progress_has_room(const pid_t *pids, size_t count)
     return has_room;
 }
 
-/* perf hands on what it has by the buffer: none yet does not mean that there are none. */
+/* perf writes its samples by the buffer: no samples yet does not mean that there are none. */
 void run_progress_show(struct growing_recording *recording, int64_t seconds)
 {
     growing_recording_read(recording);

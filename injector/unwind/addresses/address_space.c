@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* So many ancestors are asked; a life that has more has a copy of what they have. */
+/* At most this many ancestors are read; a life that has more has a copy of their state. */
 enum { MOST_ASKED = 16 };
 
 /* ---- The source ---- */

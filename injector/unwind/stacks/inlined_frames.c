@@ -78,8 +78,8 @@ static int32_t call_at(const struct inlined_code *code, uint64_t offset)
     return behind ? code->spans[behind - 1].inline_index : LINE_NOT_INLINED;
 }
 
-/* Put the calls that were inlined at PC, which belongs to WHAT as address_space_at says, into
- * ADDRS, of MOST, the innermost first.  Returns how many there are, MOST + 1 if they have no room,
+/* Put the calls that were inlined at PC into ADDRS, of MOST, the innermost first.  PC belongs to
+ * WHAT, a number of address_space_at.  Returns how many there are, MOST + 1 if they have no room,
  * or SIZE_MAX without memory. */
 static size_t inlined_at(struct inlined_frames *frames, uint32_t what, uint64_t pc, uint64_t *addrs,
                          size_t most)

@@ -62,8 +62,8 @@ static bool returns_to(void *context, uint64_t addr)
            code_is_signal_return(walker->machine, bytes, size);
 }
 
-/* As call_evidence says; *DIRECT: what a direct call leads to, else SPACE_NOTHING.  A direct call
- * leads into code made at run time only from that code itself. */
+/* As call_evidence; *DIRECT: the target of a direct call, else SPACE_NOTHING.  A direct call leads
+ * into code made at run time only from that code itself. */
 static enum call_evidence evidence_at(struct stack_walker *walker, uint64_t addr,
                                       struct code_spot *direct)
 {
@@ -197,8 +197,7 @@ static const struct unwind_rule *rule_of(struct stack_walker *walker, const stru
 
 /* ---- Frames ---- */
 
-/* Whether a process begins at SPOT: ld.so's first instructions, which have no table, nobody has
- * called. */
+/* Whether a process begins at SPOT: ld.so's first instructions have no table and no caller. */
 static bool is_entry(const struct code_spot *spot)
 {
     enum { ENTRY_CODE_BYTES = 64 };
