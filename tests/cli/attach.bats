@@ -291,7 +291,7 @@ judge() {
 
 # ---- Whose it is ----
 
-# Where an ordinary user finds the programs.
+# The place where an ordinary user finds the programs.
 public() {
     [ "$(id -u)" = 0 ] || skip "only root can be somebody else"
     mkdir -p bin && cp "$BUILD/perfjit" "$asked" bin/
@@ -332,7 +332,7 @@ as_user() {
 
 @test "a file of somebody else's with the page's name is not written to" {
     public
-    # What is mapped is called as the page is, but a file: nothing but a memfd with seals is taken for one.
+    # The mapping has the page's name, but is a file: only a memfd with seals is taken for a page.
     echo precious >"$PWD/precious"
     unshare --mount sh -c ': >"/memfd:perfjit-attach (deleted)" && mount --bind precious "/memfd:perfjit-attach (deleted)" &&
         rm -f "/memfd:x"; exec python3 -c "

@@ -1,4 +1,5 @@
-# perfjit check: what it says about recordings is what perf shows after inject; what it says about dumps is what was done to them.
+# perfjit check: its report about recordings is compared with perf's output after inject.  Its report about dumps is compared with
+# the damage that was done to them.
 load helper
 load checked
 
@@ -53,7 +54,7 @@ only_cause() {
     is ".profile.sound == false"
 }
 
-# What perf shows of the samples after perfjit inject: "named unknown", those in JIT code.
+# perf's samples after perfjit inject: "named unknown", those in JIT code.
 perf_counts() {
     perfjit inject -q -i "$1" -o out.data || [ $? = 3 ]
     perf script -i out.data -F ip,sym,dso -G --no-inline | awk '
@@ -367,7 +368,7 @@ END
     grep -qE '^ +CODE_LOAD +18$' text
 }
 
-# What is wrong in each of them: a filter on .dumps[0].
+# The error in each of them: a filter on .dumps[0].
 faults=(
     'sound 0 .quirks == [] and .findings == []'
     'big-endian 0 .header.byte_order == "big"'
