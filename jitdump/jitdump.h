@@ -76,7 +76,7 @@
 extern "C" {
 #endif
 
-#define JITDUMP_VERSION "0.2.0"
+#define JITDUMP_VERSION "0.3.0"
 
 /* A program or library that compiles these sources into itself defines JITDUMP_STATIC for them and
  * then exports none of their symbols, so that two copies, of two versions, do not clash in one
