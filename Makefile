@@ -156,7 +156,7 @@ libraries: $(LIBJITDUMP) $(LIBPERFMAP) $(LIBJITUNWIND) $(SHARED)
 DEPENDS = -MMD -MP -MT $(patsubst $(CURDIR)/%,%,$@) $(if $(word 2,$(CURDIR)),,-MT $(abspath $@))
 
 -include $(patsubst %.c,$(BUILD)/%.d,$(JITDUMP_SRC) $(PERFMAP_SRC) $(JITUNWIND_SRC) $(INJECTOR_SRC) $(TINYJIT_SRC) \
-                                      examples/minimal.c $(UNIT_SRC) $(PRODUCER_SRC) $(FUZZ_SRC)) $(patsubst %.cc,$(BUILD)/%.d,$(TINYJIT_CXX) tests/unit/throwing.cc) \
+                                      packaging/static_libc.c examples/minimal.c $(UNIT_SRC) $(PRODUCER_SRC) $(FUZZ_SRC)) $(patsubst %.cc,$(BUILD)/%.d,$(TINYJIT_CXX) tests/unit/throwing.cc) \
          $(patsubst %.c,$(BUILD)/jitunwind/%.d,$(JITUNWIND_TAKEN)) \
          $(patsubst %.c,$(BUILD)/shared/%.d,$(JITDUMP_SRC) $(PERFMAP_SRC) $(JITUNWIND_SRC)) \
          $(patsubst %.c,$(BUILD)/aarch64/%.d,$(JITDUMP_SRC) $(PERFMAP_SRC) $(JITUNWIND_SRC) $(AARCH64_SRC)) \
@@ -540,6 +540,19 @@ $(BUILD)/static/tinyjit: $(call objects,$(TINYJIT_SRC) $(TINYJIT_CXX)) $(LIBJITD
 $(STATIC):
 	@mkdir -p $(@D)
 	$(call brief,LD,$@)$(CC) -static -pthread $(ALL_LDFLAGS) -o $@ $^ -lstdc++
+
+# The command as one file that needs no other, for machines where nothing can be installed.
+STATIC_LIBS := $(filter-out -l:libstdc++.so.6,$(INJECTOR_LIBS)) -lbz2
+STATIC_NEEDS := libdw.a:libdw-dev libelf.a:libelf-dev libxxhash.a:libxxhash-dev libzstd.a:libzstd-dev liblzma.a:liblzma-dev \
+                libz.a:zlib1g-dev libbz2.a:libbz2-dev
+static: $(BUILD)/static/perfjit
+$(BUILD)/static/perfjit: $(call objects,$(INJECTOR_SRC) packaging/static_libc.c) $(LIBJITDUMP) $(LIBPERFMAP)
+	@mkdir -p $(@D)
+	@missing=; for need in $(STATIC_NEEDS); do \
+	    case $$($(CC) -print-file-name=$${need%%:*}) in /*) ;; *) missing="$$missing $${need##*:}" ;; esac; \
+	done; \
+	[ -z "$$missing" ] || { echo "make static: apt-get install$$missing" >&2; exit 1; }
+	$(call brief,LD,$@)$(CC) -static -s -pthread $(ALL_LDFLAGS) -Wl,--wrap=dlopen -o $@ $^ $(STATIC_LIBS)
 
 # The list of quirks stands in the command: docs/quirks.md repeats it below the heading that ends what was written by hand.
 docs/quirks.md: $(BUILD)/perfjit FORCE
