@@ -554,6 +554,16 @@ $(BUILD)/static/perfjit: $(call objects,$(INJECTOR_SRC) packaging/static_libc.c)
 	[ -z "$$missing" ] || { echo "make static: apt-get install$$missing" >&2; exit 1; }
 	$(call brief,LD,$@)$(CC) -static -s -pthread $(ALL_LDFLAGS) -Wl,--wrap=dlopen -o $@ $^ $(STATIC_LIBS)
 
+# Debian packages of what is committed, with debian/, in $(BUILD)/deb.  What this make was given is for itself alone.
+DEB_TREE = $(BUILD)/deb/perfjit-$(VERSION)
+deb:
+	rm -rf $(BUILD)/deb
+	mkdir -p $(DEB_TREE)
+	git archive HEAD | tar -x -C $(DEB_TREE)
+	cd $(DEB_TREE) && env -u MAKEFLAGS -u MFLAGS -u MAKELEVEL -u BUILD -u CPPFLAGS -u CFLAGS -u LDFLAGS -u DESTDIR -u PREFIX \
+	    dpkg-buildpackage -us -uc
+	rm -r $(DEB_TREE)
+
 # The list of quirks stands in the command: docs/quirks.md repeats it below the heading that ends what was written by hand.
 docs/quirks.md: $(BUILD)/perfjit FORCE
 	sed -n '1,/^## The list$$/p' $@ > $@.new
