@@ -134,7 +134,7 @@ BENCH      := $(patsubst bench/%.c,$(BUILD)/bench/%,$(wildcard bench/*.c))
 
 .PHONY: all libraries dist demo check check-live check-all check-tests live-tests both-builds tests mutants recordings check-new-perf \
         setup-build setup-demo setup-check setup-live setup-runtimes bench bench-quick bench-diff bench-diff-quick docs-pictures fuzz fuzzers torture tsan \
-        install install-command install-libraries uninstall manuals static deb clean format rooms FORCE
+        install install-command install-libraries uninstall manuals static tarball deb clean format rooms FORCE
 .DELETE_ON_ERROR:
 .SECONDARY:
 
@@ -553,6 +553,11 @@ $(BUILD)/static/perfjit: $(call objects,$(INJECTOR_SRC) packaging/static_libc.c)
 	done; \
 	[ -z "$$missing" ] || { echo "make static: apt-get install$$missing" >&2; exit 1; }
 	$(call brief,LD,$@)$(CC) -static -s -pthread $(ALL_LDFLAGS) -Wl,--wrap=dlopen -o $@ $^ $(STATIC_LIBS)
+
+# The sources as they are committed, for packages.
+tarball:
+	@mkdir -p $(BUILD)
+	git archive --prefix=perfjit-$(VERSION)/ -o $(BUILD)/perfjit-$(VERSION).tar.gz HEAD
 
 # Debian packages of what is committed, with debian/, in $(BUILD)/deb.  What this make was given is for itself alone.
 DEB_TREE = $(BUILD)/deb/perfjit-$(VERSION)
