@@ -47,7 +47,7 @@ LIVE_NEEDS  := $(CHECK_NEEDS) script:bsdutils protoc:protobuf-compiler xmllint:l
                /usr/lib/x86_64-linux-gnu/libunwind.so.1:libunwind-14 /usr/lib/llvm-14/include/c++/v1/exception:libc++-14-dev \
                /usr/lib/llvm-14/lib/libc++abi.so:libc++abi-14-dev /usr/lib/llvm-14/lib/libunwind.so:libunwind-14-dev \
                bindfs:bindfs mkfs.ext4:e2fsprogs mkfs.btrfs:btrfs-progs \
-               musl-gcc:musl-tools qemu-aarch64:qemu-user aarch64-linux-gnu-gcc:gcc-aarch64-linux-gnu \
+               /usr/include/bzlib.h:libbz2-dev musl-gcc:musl-tools qemu-aarch64:qemu-user aarch64-linux-gnu-gcc:gcc-aarch64-linux-gnu \
                /usr/aarch64-linux-gnu/lib/libc.a:libc6-dev-arm64-cross riscv64-linux-gnu-gcc:gcc-riscv64-linux-gnu \
                /usr/riscv64-linux-gnu/lib/libc.a:libc6-dev-riscv64-cross \
                $(if $(filter x86_64,$(shell uname -m)),/usr/include/asmjit/asmjit.h:libasmjit-dev /usr/lib32/libc.a:libc6-dev-i386 \
@@ -531,7 +531,7 @@ rooms:
 
 format:
 	clang-format -i $(wildcard jitdump/*.[ch] jitdump/*.hpp perfmap/*.[ch] jitunwind/*.[ch] jitunwind/*/*.[ch] injector/*.[ch] injector/*/*.[ch] \
-	    examples/*.c examples/*/*.[ch] tests/*/*.[ch])
+	    packaging/*.c examples/*.c examples/*/*.[ch] tests/*/*.[ch])
 
 # Programs that can be copied anywhere.
 $(BUILD)/static/unwind_shapes: $(BUILD)/tests/producers/unwind_shapes.o $(LIBJITDUMP)

@@ -15,7 +15,7 @@ files_below() {
     (cd "$1" && find . ! -type d | sort)
 }
 
-# Directories of the Makefile's own may be anywhere.
+# What install-libraries puts below two directories.
 library_files() { # LIBDIR INCLUDEDIR
     local library header version
     version=$(sed -n 's/^VERSION := //p' "$top/Makefile")
@@ -146,4 +146,32 @@ EOF
     run make_here BUILD="$PWD/the build" libraries
     [ "$status" = 2 ]
     [[ $output == *"a folder whose name has spaces"* ]]
+}
+
+@test "packages have the Makefile's version" {
+    local version
+    version=$(sed -n 's/^VERSION := //p' "$top/Makefile")
+    sed -n '1s/perfjit (\(.*\)) .*/\1/p' "$top/debian/changelog" >versions
+    sed -nE 's/^(Version: *|pkgver=)//p' "$top/packaging/perfjit.spec" "$top/packaging/APKBUILD" "$top/packaging/PKGBUILD" >>versions
+    printf "$version\n%.0s" 1 2 3 4 | same versions /dev/stdin
+}
+
+# bats test_tags=live
+@test "the static command is one file of at most 5 MB, and reads recordings where nothing else is" {
+    local place
+    [ "$(id -u)" = 0 ] || skip "only root can change to a directory without libraries"
+    make_here static
+    [ "$(stat -c %s "$BUILD/static/perfjit")" -le 5000000 ]
+    readelf -ld "$BUILD/static/perfjit" >linked
+    run ! grep -E 'INTERP|NEEDED' linked
+    read -r place <"$here/../recordings/minimal/minimal/place"
+    mkdir -p "box$place"
+    tar -xJPf "$here/../recordings/minimal/minimal/files.tar.xz" --transform "s,^here,$PWD/box$place,"
+    cp "$BUILD/static/perfjit" box
+    chroot box /perfjit inject -q -i "$place/minimal.data" -o /injected.data
+    chroot box /perfjit report /injected.data >report
+    grep -q ' polynomial (examples/minimal.c)$' report
+    mv "box$place"/dumps/*/*.dump box/its.dump
+    chroot box /perfjit dump /its.dump >said
+    perfjit dump box/its.dump | same said /dev/stdin
 }
