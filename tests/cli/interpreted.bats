@@ -13,7 +13,7 @@ setup_file() {
 
 # recorded NAME CALL_GRAPH: NAME.data, the interpreter's own NAME.log, and in NAME.oracle what perf script says after perf inject.
 recorded() {
-    PERFJIT=dump JITDUMPDIR=$PWD perf record -q -k mono -e cpu-clock:u -F 2000 --call-graph "$2" -o "$1.data" "$BUILD/producers/interpreted" run 0.2 "$1.log"
+    PERFJIT=dump JITDUMPDIR=$PWD perf record -q -k mono -e cpu-clock:u -F 2000 --call-graph "$2" -o "$1.data" "$BUILD/producers/interpreted" run 0.3 "$1.log"
     perf inject --jit -i "$1.data" -o "$1.perf.data" 2>/dev/null
     chains_of "$1.perf.data" >"$1.oracle"
     rm -f "$1.perf.data" jitdump-*/*.so
