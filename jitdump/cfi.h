@@ -1,9 +1,9 @@
 /* Describe the stack frames of JIT code, so that profilers can unwind through it.
  *
  * A profiler that interrupts a function in the middle finds the caller through call frame
- * information: a table that says, for each instruction, where the frame begins (the CFA, the value
- * of the stack pointer before the call) and where the caller's registers are saved.  This builds
- * that table, either from one line
+ * information.  This is a table.  It says, for each instruction, where the frame begins (the CFA,
+ * the value of the stack pointer before the call) and where the caller's registers are saved.  This
+ * header builds that table, either from one line
  *
  *     static const struct jitdump_frame frame = {
  *         .kind = JITDUMP_FRAME_POINTER, JITDUMP_SAVED(JITDUMP_RBX, JITDUMP_R12),
@@ -22,18 +22,20 @@
  *         code.unwind = &unwind;                       // for jitdump_add_code
  *
  * The bytes are in perf's order, with addresses relative to the layout that perf gives a function:
- * the code, then .eh_frame at the next multiple of 8, then .eh_frame_hdr.  A runtime that puts them
- * there itself can pass the .eh_frame to __register_frame, and debuggers and C++ exceptions unwind
- * with it too.  (perf inject --jit maps the tables there as well, over whatever else is there: for
- * it, leave unwinding_size + 7 bytes free after each function.  perfjit inject doesn't need that.)
+ * the code, then .eh_frame at the next multiple of 8, then .eh_frame_hdr.  A runtime that puts the
+ * tables there itself can pass the .eh_frame to __register_frame.  Then C++ exceptions unwind with
+ * it, and debuggers do too.  (perf inject --jit also maps the tables there, over anything else at
+ * those addresses.  For perf inject --jit, leave unwinding_size + 7 bytes free after each function.
+ * perfjit inject doesn't need that.)
  *
- * All code offsets count from the function's first byte, in bytes, or after jitdump_cfi_begin from
- * the first byte of the buffer that the function is emitted into.  All registers have DWARF
- * numbers: jitdump_dwarf_register has them for those in instructions.
+ * All code offsets are in bytes.  They count from the function's first byte, or after
+ * jitdump_cfi_begin from the first byte of the buffer that the function is emitted into.  All
+ * registers have DWARF numbers.  jitdump_dwarf_register converts register numbers from
+ * instructions.
  *
  * Errors stick: after the first one the builder ignores further calls, and jitdump_cfi_finish
- * returns it.  A NULL builder is one that ran out of memory, so jitdump_cfi_new needs no check
- * either.
+ * returns it.  A NULL builder counts as one that ran out of memory, so the result of
+ * jitdump_cfi_new needs no check either.
  *
  * Threads: one thread at a time per builder; builders are independent.  Signals: not safe in a
  * handler.
@@ -43,10 +45,10 @@
  * ---- The frames that struct jitdump_frame can describe ----
  *
  * Prologue and epilogue must have exactly these instructions, in these lengths.  N is saved_count,
- * S is stack_bytes.  An epilogue's offset is that of its first instruction; its last one may be any
- * instruction that leaves the function (ret, or the jump of a tail call).  The code between them
- * doesn't matter as long as it leaves the frame unchanged; code after an epilogue is taken to be
- * inside the frame again.
+ * S is stack_bytes.  An epilogue's offset is the offset of its first instruction.  Its last
+ * instruction may be any that leaves the function (ret, or the jump of a tail call).  The code
+ * between prologue and epilogue may be anything that leaves the frame unchanged.  Code after an
+ * epilogue counts as inside the frame again.
  *
  * x86-64                    bytes  encoding
  *   prologue
@@ -268,8 +270,8 @@ enum jitdump_frame_kind {
     JITDUMP_FRAME_STACK     /* no frame pointer: the frame has a fixed size */
 };
 
-/* The block begins inside the frame, which other code has set up: a cold part that hot code jumps
- * to.  It has no prologue; `prologue` is ignored. */
+/* The block begins inside a frame that other code has set up, for example a cold part that hot code
+ * jumps to.  It has no prologue; `prologue` is ignored. */
 #define JITDUMP_FRAME_ENTERED 0x1u
 /* The prologue begins with endbr64, bti c or lpad. */
 #define JITDUMP_FRAME_LANDING_PAD 0x2u
@@ -279,11 +281,11 @@ enum jitdump_frame_kind {
 /* x86-64: sub and add have 32-bit operands even if 8 bits would do (for operands patched later). */
 #define JITDUMP_FRAME_IMM32 0x8u
 
-/* x86-64, JITDUMP_FRAME_POINTER: rbp is stored below the stack pointer, in the red zone, and not
- * pushed (MIR).  Since 0.2.0. */
+/* x86-64, JITDUMP_FRAME_POINTER: rbp is not pushed but stored below the stack pointer, in the red
+ * zone (MIR does this).  Since 0.2.0. */
 #define JITDUMP_FRAME_RED_ZONE 0x10u
 
-/* x86-64, with JITDUMP_FRAME_DYNAMIC: where no register is saved by a push, epilogues have mov rsp,
+/* x86-64, with JITDUMP_FRAME_DYNAMIC: if no register is saved by a push, epilogues have mov rsp,
  * rbp and pop rbp instead of leave.  Since 0.2.0. */
 #define JITDUMP_FRAME_MOV_POP 0x20u
 
@@ -295,27 +297,27 @@ enum jitdump_frame_kind {
 struct jitdump_slot {
     uint32_t reg;   /* its DWARF number */
     int32_t offset; /* in bytes, from the stack pointer after the prologue; with
-                     * JITDUMP_FRAME_POINTER from the frame pointer, and so negative */
+                     * JITDUMP_FRAME_POINTER from the frame pointer, so it is negative */
 };
 
 /* A frame in short form; all zero is a leaf.  The comment at the top of this file lists the
- * instructions that it stands for.  Code that looks different needs directives. */
+ * instructions that it describes.  Code with other instructions needs directives. */
 struct jitdump_frame {
     enum jitdump_frame_kind kind;
     uint32_t flags;                         /* JITDUMP_FRAME_ENTERED | ... */
     uint8_t saved[JITDUMP_FRAME_SAVED_MAX]; /* registers in the order they are pushed */
     uint32_t saved_count;
-    uint32_t stack_bytes;      /* what the end of the prologue subtracts from the stack pointer */
+    uint32_t stack_bytes;      /* subtracted from the stack pointer at the end of the prologue */
     uint64_t prologue;         /* code offset of the prologue; code before it is like a leaf.  0: at
                                 * the function's first byte, also after jitdump_cfi_begin */
     const uint64_t *epilogues; /* code offsets of the epilogues, ascending */
     size_t epilogue_count;
-    /* Members that come later stand here: the calls below tell the library the struct's size. */
+    /* Newer members follow: the calls below pass the struct's size to the library. */
     const struct jitdump_slot *slots; /* slot_count of them, or NULL.  Since 0.2.0 */
     size_t slot_count;
-    uint64_t slots_at; /* code offset of the first slot's store, where other code comes before it (a
-                        * function with variable arguments saves those first); 0: it comes right
-                        * behind the rest of the prologue.  Since 0.2.0 */
+    uint64_t slots_at; /* code offset of the first slot's store, if other code comes before it (a
+                        * function with variable arguments saves those first); 0: the store follows
+                        * the rest of the prologue directly.  Since 0.2.0 */
 };
 
 /* For initialisers: each sets two members from a list.  In a function, a frame with
@@ -338,15 +340,16 @@ template <class... Registers> constexpr uint32_t count(Registers...)
 #define JITDUMP_EPILOGUES(...)                                                                     \
     .epilogues = (const uint64_t[]){__VA_ARGS__},                                                  \
     .epilogue_count = sizeof((uint64_t[]){__VA_ARGS__}) / sizeof(uint64_t)
-/* JITDUMP_SLOTS({JITDUMP_RBX, 8}, {JITDUMP_R12, 16}); as JITDUMP_EPILOGUES, not static. */
+/* JITDUMP_SLOTS({JITDUMP_RBX, 8}, {JITDUMP_R12, 16}); like JITDUMP_EPILOGUES, not static. */
 #define JITDUMP_SLOTS(...)                                                                         \
     .slots = (const struct jitdump_slot[]){__VA_ARGS__},                                           \
     .slot_count = sizeof((struct jitdump_slot[]){__VA_ARGS__}) / sizeof(struct jitdump_slot)
 #endif
 
-/* The DWARF number of a register by its number in the instructions of ARCH: on x86-64 encoding 1 is
- * rcx, whose DWARF number is 2; on aarch64 31 is sp.  ENCODING | JITDUMP_VECTOR: of a vector
- * register (xmm, v; on riscv64 f).  -EINVAL for a register or ARCH that there is not.  Since 0.2.0.
+/* The DWARF number of a register.  ENCODING is its number in the instructions of ARCH: on x86-64
+ * encoding 1 is rcx, whose DWARF number is 2; on aarch64 31 is sp.  ENCODING | JITDUMP_VECTOR is a
+ * vector register (xmm, v; on riscv64 f).  Returns -EINVAL if there is no such register or ARCH.
+ * Since 0.2.0.
  */
 #define JITDUMP_VECTOR 0x100u
 JITDUMP_API int jitdump_dwarf_register(enum jitdump_arch arch, unsigned encoding);
@@ -361,9 +364,9 @@ JITDUMP_API struct jitdump_cfi *jitdump_cfi_new(enum jitdump_arch arch);
 /* Free CFI and the tables that jitdump_cfi_finish returned.  CFI may be NULL.  Since 0.1.0. */
 JITDUMP_API void jitdump_cfi_free(struct jitdump_cfi *cfi);
 
-/* Reset CFI for the next function: drop its blocks, instructions and errors.  Keeps its memory, so
- * that one builder serves many functions without malloc; the tables that jitdump_cfi_finish
- * returned are no longer valid.  Since 0.1.0. */
+/* Reset CFI for the next function: drop its blocks, instructions and errors.  It keeps its memory,
+ * so one builder serves many functions without malloc.  The tables that jitdump_cfi_finish returned
+ * are no longer valid.  Since 0.1.0. */
 JITDUMP_API void jitdump_cfi_reset(struct jitdump_cfi *cfi);
 
 /* Begin a function whose size is not known yet, at offset AT of the buffer that it is emitted into.
@@ -374,20 +377,20 @@ JITDUMP_API void jitdump_cfi_reset(struct jitdump_cfi *cfi);
  *     jitdump_cfi_begin(cfi, at);                       // the next one, or the cold part
  *     ...
  *
- * Code offsets count from the buffer's first byte from then on, until jitdump_cfi_reset.  What was
- * begun before and not ended is dropped, with its errors: a compiler may give up in the middle.
- * The tables that jitdump_cfi_end gave out stay.  Since 0.2.0. */
+ * From then on code offsets count from the buffer's first byte, until jitdump_cfi_reset.  A
+ * function that was begun before and not ended is dropped, with its errors: a compiler may give up
+ * in the middle.  The tables that jitdump_cfi_end returned stay valid.  Since 0.2.0. */
 JITDUMP_API void jitdump_cfi_begin(struct jitdump_cfi *cfi, uint64_t at);
 
 /* End the function that was begun: it is the code up to AT.  Write its tables and set *UNWIND to
  * them, as jitdump_cfi_finish does.
  *
- * The bytes belong to CFI and live until jitdump_cfi_reset or _free, so that the functions of a
- * buffer can be described while it is filled, and added when it has been copied to where it runs:
- * the tables do not depend on the address.
+ * The bytes belong to CFI and live until jitdump_cfi_reset or _free.  So the functions of a buffer
+ * can be described while the buffer is filled, and added after it was copied to where it runs: the
+ * tables do not depend on the address.
  *
- * Returns as jitdump_cfi_finish; also -EINVAL if no function was begun, or AT is before it.  After
- * a failure *UNWIND is all zero, and jitdump_cfi_error has the text until the next
+ * Returns the same as jitdump_cfi_finish; also -EINVAL if no function was begun, or AT is before
+ * it.  After a failure *UNWIND is all zero, and jitdump_cfi_error has the text until the next
  * jitdump_cfi_begin.  Since 0.2.0. */
 JITDUMP_API int jitdump_cfi_end_sized(struct jitdump_cfi *cfi, uint64_t at,
                                       struct jitdump_unwind *unwind, size_t unwind_bytes);
@@ -410,12 +413,12 @@ JITDUMP_API const char *jitdump_cfi_error(const struct jitdump_cfi *cfi);
  *
  * Each block starts as if just called, and the directives that follow belong to it.  Blocks begin
  * at an instruction (on aarch64 a multiple of 4, on riscv64 of 2), come in any order and must not
- * overlap; code outside all of them has no unwind information.  Empty ones are left out.  Without a
- * call to this the whole code is one block.  It is an error to call it after directives given
- * without a block. Since 0.1.0. */
+ * overlap.  Code outside all blocks has no unwind information.  Empty blocks are left out.  Without
+ * a call to this function the whole code is one block.  It is an error to call it after directives
+ * given without a block.  Since 0.1.0. */
 JITDUMP_API void jitdump_cfi_block(struct jitdump_cfi *cfi, uint64_t start, uint64_t size);
 
-/* The functions behind the inline calls below, which pass the size of the struct that they were
+/* The functions behind the inline calls below.  Those pass the size of the struct that they were
  * compiled with. */
 JITDUMP_API void jitdump_cfi_frame_sized(struct jitdump_cfi *cfi, const struct jitdump_frame *frame,
                                          size_t frame_bytes);
@@ -428,12 +431,12 @@ JITDUMP_API int jitdump_cfi_epilogue_bytes_sized(enum jitdump_arch arch,
 JITDUMP_API int jitdump_cfi_finish_sized(struct jitdump_cfi *cfi, uint64_t code_size,
                                          struct jitdump_unwind *unwind, size_t unwind_bytes);
 
-/* Describe the current block by FRAME, which is read before this returns.
+/* Describe the current block by FRAME.  FRAME is read before this returns.
  *
  * Produces the same bytes as directives written by hand.  More directives may follow, for code
- * after the last epilogue.  Called as a function of the library (dlopen, FFI), this, the next two,
- * jitdump_cfi_end and jitdump_cfi_finish know version 0.1's structs, up to epilogue_count and
- * mapped_size; for more there are the calls above.  Since 0.1.0. */
+ * after the last epilogue.  The library's own functions of this name, of the next two, and of
+ * jitdump_cfi_end and jitdump_cfi_finish (for dlopen, FFI) know only version 0.1's structs, up to
+ * epilogue_count and mapped_size.  For newer members use the calls above.  Since 0.1.0. */
 #ifdef JITDUMP_NO_INLINE
 JITDUMP_API void jitdump_cfi_frame(struct jitdump_cfi *cfi, const struct jitdump_frame *frame);
 #else
@@ -443,13 +446,13 @@ static inline void jitdump_cfi_frame(struct jitdump_cfi *cfi, const struct jitdu
 }
 #endif
 
-/* The size in bytes of FRAME's prologue (0 with JITDUMP_FRAME_ENTERED; without what comes before
- * slots_at), and of one of its epilogues without the instruction that leaves the function.  For a
- * JIT to check its own against:
+/* The size in bytes of FRAME's prologue (0 with JITDUMP_FRAME_ENTERED; without the other code
+ * before slots_at), and of one of its epilogues without the instruction that leaves the function.
+ * A JIT can check its own sizes against these:
  *
  *     assert(emitted_bytes == jitdump_cfi_prologue_bytes(JITDUMP_HOST_ARCH, &frame));
  *
- * Return -EINVAL for a frame that is not possible on ARCH.  Since 0.1.0. */
+ * Both return -EINVAL for a frame that is not possible on ARCH.  Since 0.1.0. */
 #ifdef JITDUMP_NO_INLINE
 JITDUMP_API int jitdump_cfi_prologue_bytes(enum jitdump_arch arch,
                                            const struct jitdump_frame *frame);
@@ -471,18 +474,17 @@ static inline int jitdump_cfi_epilogue_bytes(enum jitdump_arch arch,
 
 /* ---- Directives ----
  *
- * Each does what GNU as's .cfi_ directive of that name does, from the instruction at code offset AT
- * on.  Offsets must not decrease within a block, must lie in it, and on aarch64 be multiples of 4,
- * on riscv64 of 2.
- * (At the very end of a block a directive covers nothing and is left out.)  Unless stated
- * otherwise, OFFSET is in bytes, within 31 bits, and REG any DWARF number.
+ * Each does the same as GNU as's .cfi_ directive of that name, from the instruction at code offset
+ * AT on.  AT must not decrease within a block, and must lie in it.  It must be a multiple of 4 on
+ * aarch64, of 2 on riscv64.  (At the very end of a block a directive covers nothing and is left
+ * out.)  Unless stated otherwise, OFFSET is in bytes, within 31 bits, and REG any DWARF number.
  *
  * At the start of a block the CFA is rsp + 8 with the return address at CFA - 8 (x86-64), or sp + 0
- * with the return address in x30 (aarch64) or ra (riscv64), and all other registers have the
- * caller's values. Since 0.1.0. */
+ * with the return address in x30 (aarch64) or ra (riscv64).  All other registers have the caller's
+ * values.  Since 0.1.0. */
 
-/* The CFA is REG + OFFSET; REG + the previous offset; the previous register + OFFSET; or DELTA
- * more. */
+/* The CFA is, in this order: REG + OFFSET; REG + the previous offset; the previous register +
+ * OFFSET; DELTA more than before. */
 JITDUMP_API void jitdump_cfi_def_cfa(struct jitdump_cfi *cfi, uint64_t at, unsigned reg,
                                      int64_t offset);
 JITDUMP_API void jitdump_cfi_def_cfa_register(struct jitdump_cfi *cfi, uint64_t at, unsigned reg);
@@ -502,7 +504,8 @@ JITDUMP_API void jitdump_cfi_val_offset(struct jitdump_cfi *cfi, uint64_t at, un
 JITDUMP_API void jitdump_cfi_register(struct jitdump_cfi *cfi, uint64_t at, unsigned reg,
                                       unsigned where);
 
-/* REG still has the caller's value; is lost; has the rule that it had at the start of the block. */
+/* REG, in this order: still has the caller's value; is lost; has the rule that it had at the start
+ * of the block. */
 JITDUMP_API void jitdump_cfi_same_value(struct jitdump_cfi *cfi, uint64_t at, unsigned reg);
 JITDUMP_API void jitdump_cfi_undefined(struct jitdump_cfi *cfi, uint64_t at, unsigned reg);
 JITDUMP_API void jitdump_cfi_restore(struct jitdump_cfi *cfi, uint64_t at, unsigned reg);
@@ -511,23 +514,25 @@ JITDUMP_API void jitdump_cfi_restore(struct jitdump_cfi *cfi, uint64_t at, unsig
 JITDUMP_API void jitdump_cfi_remember_state(struct jitdump_cfi *cfi, uint64_t at);
 JITDUMP_API void jitdump_cfi_restore_state(struct jitdump_cfi *cfi, uint64_t at);
 
-/* SIZE bytes of whole call frame instructions, for those that have no directive: expressions, say,
+/* SIZE bytes of whole call frame instructions, for instructions without a directive: expressions,
  * or aarch64's signed return addresses ("\x2d").  They must not advance the location, and must
- * restore each state that they remember; rel_offset and adjust_cfa_offset do not know a CFA that
+ * restore each state that they remember.  rel_offset and adjust_cfa_offset do not know a CFA that
  * they set. */
 JITDUMP_API void jitdump_cfi_escape(struct jitdump_cfi *cfi, uint64_t at, const void *bytes,
                                     size_t size);
 
 /* ---- Whole tables ---- */
 
-/* Import what an .eh_frame section says about the code [CODE_ADDR, CODE_ADDR + CODE_SIZE). EH_FRAME
- * points to its SIZE bytes, as they are or would be at address SECTION_ADDR.
+/* Import the part of an .eh_frame section that is about the code [CODE_ADDR, CODE_ADDR +
+ * CODE_SIZE).  EH_FRAME points to the section's SIZE bytes, as they are or would be at address
+ * SECTION_ADDR.
  *
- * Each FDE that begins in the code becomes a block; one that reaches past it is cut to it.
- * Personality and LSDA are left out: they serve exceptions, not unwinding.  The section must be
- * relocated, as a linker or a JIT linker leaves it.  Everything is copied.  More imports may
- * follow, and blocks, as long as nothing overlaps; directives only in a block of their own.  Takes
- * time proportional to SIZE (times log n for n CIEs), however small the code's part of it is.
+ * Each FDE that begins in the code becomes a block.  An FDE that reaches past the code is cut at
+ * its end.  Personality and LSDA are left out: they serve exceptions, not unwinding.  The section
+ * must be relocated, as a linker or a JIT linker leaves it.  Everything is copied.  More imports
+ * and blocks may follow, as long as nothing overlaps.  Directives may follow only in a block of
+ * their own.  Takes time proportional to SIZE (times log n for n CIEs), however small the code's
+ * part of the section is.
  *
  * Returns 0; -ENOENT if no FDE begins in the code (CFI is unchanged); -EINVAL, with a text, for
  * bytes that are not a valid .eh_frame, or for an FDE that begins before the code and reaches into
@@ -537,8 +542,8 @@ JITDUMP_API int jitdump_cfi_import(struct jitdump_cfi *cfi, const void *eh_frame
 
 /* Write the tables for a function of CODE_SIZE bytes and set *UNWIND to them, for jitdump_add_code.
  *
- * The bytes belong to CFI and live until the next jitdump_cfi_reset, _finish or _free with it.  May
- * be called again, for a copy of the function with another size; anything else needs
+ * The bytes belong to CFI and live until the next jitdump_cfi_reset, _finish or _free with it.
+ * This may be called again, for a copy of the function with another size.  Any other call needs
  * jitdump_cfi_reset first.
  *
  * Returns 0; -EINVAL if the description is wrong (jitdump_cfi_error says where), if blocks overlap
@@ -555,34 +560,34 @@ static inline int jitdump_cfi_finish(struct jitdump_cfi *cfi, uint64_t code_size
 }
 #endif
 
-/* Compare what CFI describes with what the function's own instructions do with the stack, CODE_SIZE
- * of them at BYTES: pushes and pops, changes of the stack and the frame pointer, stores of saved
- * registers, along all direct jumps.
+/* Compare the frames that CFI describes with the function's own instructions, the CODE_SIZE bytes
+ * at BYTES.  All direct jumps are followed.  Pushes and pops, changes of the stack and the frame
+ * pointer, and stores of saved registers are compared.
  *
- * Returns 0 if nothing contradicts; -EBADMSG if something does; or an error as jitdump_cfi_finish,
- * which it calls: the tables that were finished for the same CODE_SIZE stay valid.  A fault is no
- * error of CFI.  jitdump_cfi_checked says which it is:
+ * Returns 0 if nothing contradicts CFI; -EBADMSG if something does; or an error of
+ * jitdump_cfi_finish, which it calls.  The tables that were finished for the same CODE_SIZE stay
+ * valid.  A fault is not an error of CFI.  jitdump_cfi_checked describes the fault:
  *
  *     at +0x1c (pop %rbx): the CFA is rsp+24 here, the frame says rsp+16
  *
- * the first instruction, in the order of addresses, before which the CFA or a saved register is not
- * where CFI says.  Only what is certain is a fault.  What cannot be known is not compared: behind
- * an indirect jump, where the stack pointer comes from a register or from memory that nobody
- * followed (alloca), in code that nothing leads to.  After a 0 the text then says where that
- * begins,
+ * This is the first instruction, in the order of addresses, before which the CFA or a saved
+ * register is not where CFI says.  Only certain contradictions are faults.  Code is not compared if
+ * its state can't be known: behind an indirect jump, where the stack pointer comes from an
+ * untracked register or from untracked memory (alloca), and in code that nothing leads to.  After a
+ * 0 the text then says where such code begins,
  *
  *     not checked from +0x40 on
  *
- * or that the frame in which the function is entered was taken as described, if that is not a
- * call's; "" if all was compared.  The text is valid until the next call with CFI.  Of riscv64's
- * code nothing is compared.
+ * or that the function is entered in another frame than a call's, and that this frame was taken as
+ * described.  The text is "" if everything was compared.  It is valid until the next call with CFI.
+ * For riscv64 nothing is compared.
  *
- * After jitdump_cfi_end, until the next _begin: the function that was ended, CODE_SIZE being its
- * size and BYTES its first byte, not the buffer's.
+ * After jitdump_cfi_end, until the next _begin, this compares the function that was ended.
+ * CODE_SIZE is then its size, and BYTES its first byte, not the buffer's.
  *
- * Takes memory, some 10 bytes for each byte of code, and microseconds: for tests and debug builds.
- * With the word "check" in PERFJIT libjitdump does the same for each function that is added
- * (jitdump.h), and `perfjit check DUMP` for all of a dump.  Since 0.2.0. */
+ * It takes microseconds, and about 10 bytes of memory for each byte of code: it is for tests and
+ * debug builds.  With the word "check" in PERFJIT libjitdump does the same for each function that
+ * is added (jitdump.h).  `perfjit check DUMP` does it for all functions of a dump.  Since 0.2.0. */
 JITDUMP_API int jitdump_cfi_check(struct jitdump_cfi *cfi, const void *bytes, uint64_t code_size);
 JITDUMP_API const char *jitdump_cfi_checked(const struct jitdump_cfi *cfi);
 

@@ -1,5 +1,6 @@
-/* jitdump/cfi.h for C++17 and later: the builder of unwind tables with an owner, and frames made by
- * setters.  It is this header alone; jitdump.hpp includes it, and says what holds for both.
+/* jitdump/cfi.h for C++17 and later: an owning class for the builder of unwind tables, and frames
+ * made by setters.  There is only this header.  jitdump.hpp includes it, and documents what holds
+ * for both.
  *
  *     perfjit::cfi cfi(JITDUMP_HOST_ARCH);
  *     cfi.frame(perfjit::frame::pointer().saved(JITDUMP_RBX).stack_bytes(32).epilogues(0x4a));
@@ -43,7 +44,7 @@ template <class To, class From> constexpr To as(From from) noexcept
 
 } // namespace detail
 
-/* struct jitdump_frame, made by setters: what JITDUMP_SAVED and JITDUMP_EPILOGUES are in C. */
+/* struct jitdump_frame, made by setters instead of C's JITDUMP_SAVED and JITDUMP_EPILOGUES. */
 class frame
 {
     static constexpr std::size_t epilogues_held = 16;
@@ -80,8 +81,8 @@ class frame
         (add_saved(detail::as<unsigned>(registers)), ...);
         return *this;
     }
-    /* One more, where they are known at run time only.  More than a frame holds, or a number that
-     * no register has, make it one that jitdump_cfi_frame refuses. */
+    /* One more register, if they are known only at run time.  jitdump_cfi_frame refuses the frame
+     * if there are too many, or a number is not a register's. */
     frame &add_saved(unsigned reg) noexcept
     {
         if (frame_.saved_count < JITDUMP_FRAME_SAVED_MAX)
@@ -109,7 +110,7 @@ class frame
             add_slot(slot.reg, slot.offset);
         return *this;
     }
-    /* One more.  More than JITDUMP_FRAME_SLOTS_MAX make it a frame that is refused. */
+    /* One more slot.  With more than JITDUMP_FRAME_SLOTS_MAX the frame is refused. */
     frame &add_slot(unsigned reg, std::int32_t offset) noexcept
     {
         if (frame_.slot_count < JITDUMP_FRAME_SLOTS_MAX)
@@ -117,7 +118,7 @@ class frame
         frame_.slot_count++;
         return *this;
     }
-    /* Where the first slot is stored, if other code comes before it. */
+    /* The code offset of the first slot's store, if other code comes before it. */
     frame &slots_at(std::uint64_t offset) noexcept
     {
         frame_.slots_at = offset;
@@ -176,8 +177,8 @@ class frame
     jitdump_slot slots_[JITDUMP_FRAME_SLOTS_MAX] = {};
 };
 
-/* A builder of unwind tables.  Errors stick, and one that found no memory takes everything: only
- * what `finish` returns needs a look. */
+/* A builder of unwind tables.  Errors stick, and a builder without memory accepts all calls: only
+ * the result of `finish` needs a check. */
 class cfi
 {
   public:
@@ -302,12 +303,12 @@ class cfi
         return jitdump_cfi_import(cfi_, eh_frame, size, section_addr, code_addr, code_size);
     }
 
-    /* jitdump_cfi_finish: the bytes of UNWIND belong to this builder. */
+    /* jitdump_cfi_finish.  The bytes of UNWIND belong to this builder. */
     int finish(std::uint64_t code_size, jitdump_unwind &unwind) noexcept
     {
         return jitdump_cfi_finish(cfi_, code_size, &unwind);
     }
-    /* jitdump_cfi_end: they belong to it until `reset`. */
+    /* jitdump_cfi_end.  The bytes belong to this builder until `reset`. */
     int end(std::uint64_t at, jitdump_unwind &unwind) noexcept
     {
         return jitdump_cfi_end(cfi_, at, &unwind);
@@ -317,8 +318,8 @@ class cfi
         return jitdump_cfi_error(cfi_);
     }
 
-    /* jitdump_cfi_check: whether what was described is what the CODE_SIZE BYTES do, and what is
-     * said of it. */
+    /* jitdump_cfi_check: whether the description fits the CODE_SIZE BYTES.  `checked` has the text.
+     */
     int check(const void *bytes, std::uint64_t code_size) noexcept
     {
         return jitdump_cfi_check(cfi_, bytes, code_size);

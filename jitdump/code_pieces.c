@@ -44,7 +44,7 @@ static int by_address(const void *left, const void *right)
     return (a->code_addr > b->code_addr) - (a->code_addr < b->code_addr);
 }
 
-/* Of two pieces at one address only the later one would be found. */
+/* If two pieces were at one address, only the later one would be found. */
 static int check_places(const struct code_pieces *pieces, struct first_error *error)
 {
     uint64_t end = 0;

@@ -1,4 +1,4 @@
-/* A function in several pieces: one group of records, in which each piece has a LOAD of its own.
+/* A function in several pieces.  It is one group of records, and each piece has a LOAD of its own.
  *
  *     jd_pieces_make  ─▶  jd_pieces_measure  ─▶  jd_pieces_put  ─▶  jd_pieces_free
  */

@@ -62,7 +62,7 @@ void jd_put_unwinding_info(struct dump_room *room, const struct jitdump_unwind *
 }
 
 /* Each row carries its file's name in full.  The short form for "as in the row before", the name
- * \xff, is in no specification, and perf 6.1 shows a file of that very name. */
+ * \xff, is not used: no specification has it, and perf 6.1 shows a file of that name. */
 void jd_put_debug_info(struct dump_room *room, const struct jitdump_code *code, uint64_t total_size)
 {
     struct row_file file = {NULL, NULL, 0};

@@ -1,8 +1,8 @@
 /* The records of a dump as bytes; their layout stands in jitdump_format.h.
  *
  * The records of one function are a group: UNWINDING_INFO, INLINE_INFO and DEBUG_INFO if there are
- * any, then LOAD, because perf gives what it knows of these to the next LOAD in the file.  It is
- * measured first, then put into its room.
+ * any, then LOAD, because perf attaches these to the next LOAD in the file.  It is measured first,
+ * then put into its room.
  */
 #ifndef JITDUMP_DUMP_RECORD_H
 #define JITDUMP_DUMP_RECORD_H
@@ -27,7 +27,7 @@ struct function_sizes {
 
 /* ---- A function ----
  *
- * What each one needs is in line, so that room and sizes are in registers. */
+ * Everything that each record needs is inline, so that room and sizes are in registers. */
 
 /* More than any record may have, and small enough to be added up without a care. */
 #define JD_TOO_LARGE (UINT64_C(1) << 40)
@@ -55,8 +55,8 @@ void jd_put_unwinding_info(struct dump_room *room, const struct jitdump_unwind *
 void jd_put_debug_info(struct dump_room *room, const struct jitdump_code *code,
                        uint64_t total_size);
 
-/* perf takes the last code_size bytes of the record for the code, so nothing may follow them, and
- * they must be there even if nobody could read them: as zeros.
+/* perf takes the last code_size bytes of the record for the code, so nothing may follow them.  Code
+ * that can't be read is zeros.
  *
  * The fixed part is put together here first: into an array of constant size the compiler does that
  * in ten instructions. */

@@ -33,7 +33,7 @@ struct inline_info {
     uint32_t *rows;      /* the line table's rows by address; NULL: as they stand */
 };
 
-/* How far from the function's first byte a row begins; huge for one in front of it. */
+/* The distance of row NUMBER from the function's first byte; huge for a row in front of it. */
 static inline uint64_t jd_row_offset(const struct jitdump_code *code, size_t row)
 {
     bool relative = code->flags & JITDUMP_RELATIVE;

@@ -21,9 +21,9 @@
  *     PERFJIT=dump perf record -k mono -g ./runtime script
  *     perfjit inject && perf report -i perf.jit.data
  *
- * When disabled: if PERFJIT does not ask for a dump, jitdump_open sets the handle to NULL, and an
- * add, move or unload is one inline NULL check that returns 0 (jitdump_add: one call).  A process
- * can be made one that is asked for its dump while it runs (jitdump_poll, at the end).
+ * When disabled: if PERFJIT does not ask for a dump, jitdump_open sets the handle to NULL.  An add,
+ * move or unload is then one inline NULL check that returns 0 (jitdump_add: one call).  A process
+ * can also open its dump on request while it runs (jitdump_poll, at the end).
  *
  * Errors: functions return 0 or a negative errno; jitdump_error() describes the cause.  errno
  * itself is preserved.  The library never prints, exits, raises a signal or calls back.
@@ -31,40 +31,44 @@
  * Threads: every function except jitdump_open and jitdump_close may be called by any number of
  * threads at once on one handle.
  *
- * Suspension: a thread that a signal handler has stopped inside a call does not block the others.
+ * Suspension: a thread that is stopped inside a call, by a signal handler, does not block the
+ * others.
  * - A move or unload returns 0 without waiting, or after 0.1 s if the stopped thread spins in its
- *   handler.  It is kept in memory until the next call on the handle, or jitdump_close, writes it
- *   with its own timestamp; if the process is killed before that, it is lost.
- * - An add waits for a stopped thread that holds one of the handle's two locks: 20 ms for each, or
- *   1 s if that thread spins in its handler and so cannot be told from one that is working.  Time
- *   during which the waiting thread is stopped itself does not count.  Then the add returns -EAGAIN
- *   and is counted in jitdump_lost().  Later adds of that thread fail immediately until the stopped
- *   thread goes on (a spinning one: until it leaves the library); other threads wait again.
- * - So expect failures only among what is added during a pause, not among what the stopped threads
- *   add before and after it.
+ *   handler.  It is kept in memory.  The next call on the handle, or jitdump_close, writes it with
+ *   its own timestamp.  If the process is killed before that, it is lost.
+ * - An add waits for a stopped thread that holds one of the handle's two locks: 20 ms for each
+ *   lock.  It waits 1 s if that thread spins in its handler, because such a thread can't be told
+ *   from one that is working.  Time during which the waiting thread is stopped itself does not
+ *   count.  Then the add returns -EAGAIN and is counted in jitdump_lost().  Later adds of that
+ *   thread fail immediately until the stopped thread goes on (a spinning one: until it leaves the
+ *   library).  Other threads wait again.
+ * - So only functions that are added during a pause can be lost.  Those that the stopped threads
+ *   add before and after it are not affected.
  * - An add with inlined calls or pieces, and the first call in a forked child, use malloc.  A
- *   stopped thread may be inside malloc, so pass neither for code added while threads are stopped.
+ *   stopped thread may be inside malloc.  So pass neither inlined calls nor pieces for code that is
+ *   added while threads are stopped.
  *
  * Leaving a call: no call is a cancellation point.  A thread that is cancelled asynchronously, or
- * that leaves by longjmp out of a signal handler, loses the record it was writing and nothing else;
- * but by a longjmp never leave a call that uses malloc (above, and jitdump_poll), whose lock would
- * be left behind.  A jitdump_poll that acts is not cancelled before it returns.
- * After a longjmp, adds by other threads may return -EAGAIN until that thread's next call.
+ * that leaves by longjmp out of a signal handler, loses only the record that it was writing.  Never
+ * leave a call that uses malloc (above, and jitdump_poll) by a longjmp: malloc's lock would stay
+ * locked.  A jitdump_poll that opens or closes a dump is not cancelled before it returns.  After a
+ * longjmp, adds by other threads may return -EAGAIN until that thread's next call.
  *
  * Fork: a child that adds, moves or unloads code gets a dump of its own in the same directory,
  * jitdump-PID/jit-PID.dump with its own pid.  Its code indices continue from the parent's at the
- * fork.  The parent's dump is not touched.  Not supported in a child that shares its parent's
- * memory (vfork).
+ * fork.  The parent's dump is not touched.  A child that shares its parent's memory (vfork) is not
+ * supported.
  *
  * Exec: the dump is left as if the process had been killed.
  *
- * Stack: a call takes less than 4 KiB, and less than 1.5 KiB if the file need not be written to.
+ * Stack: a call uses less than 4 KiB, and less than 1.5 KiB if it does not write to the file.
  *
  * Signals: not safe in a signal handler.
  * Descriptors: two per dump (one with JITDUMP_UNMAPPED), above 2, close-on-exec.
  *
  * The file format is the one in the kernel's tools/perf/Documentation/jitdump-specification.txt,
- * plus the extension records described in jitdump/README.md, which older readers skip by size.
+ * plus the extension records described in jitdump/README.md.  Older readers skip those by their
+ * size.
  */
 #ifndef JITDUMP_H
 #define JITDUMP_H
@@ -78,9 +82,9 @@ extern "C" {
 
 #define JITDUMP_VERSION "0.3.0"
 
-/* A program or library that compiles these sources into itself defines JITDUMP_STATIC for them and
- * then exports none of their symbols, so that two copies, of two versions, do not clash in one
- * process.  libjitdump.a is built that way. */
+/* A program or library that compiles these sources into itself defines JITDUMP_STATIC for them.
+ * Then it exports none of their symbols, and two copies of different versions do not clash in one
+ * process. libjitdump.a is built that way. */
 #if defined(__GNUC__) && defined(JITDUMP_STATIC)
 #define JITDUMP_API __attribute__((visibility("hidden")))
 #elif defined(__GNUC__)
@@ -89,8 +93,8 @@ extern "C" {
 #define JITDUMP_API
 #endif
 
-/* Functions that are inline below are in the library as well, for callers that look them up by name
- * (dlopen, FFI).  With JITDUMP_NO_INLINE defined, this header declares them and no more. */
+/* Functions that are inline below are also in the library, for callers that look them up by name
+ * (dlopen, FFI).  With JITDUMP_NO_INLINE defined, this header only declares them. */
 
 #ifdef __cplusplus
 #define JITDUMP_NULL nullptr
@@ -107,20 +111,20 @@ struct jitdump;
  * for recordings without -k whose perf.data has a TIME_CONV record.  -EOPNOTSUPP on other
  * machines. */
 #define JITDUMP_TSC 0x2u
-/* Write each record immediately with system calls and keep no writable file mapping: for file
- * systems that may go away (network file systems), where a store to a mapped page would raise
- * SIGBUS.  The word "unmapped" in PERFJIT does the same.  For the cost see jitdump/README.md. */
+/* Write each record immediately with system calls, and keep no writable file mapping.  This is for
+ * file systems that may go away (network file systems): a store to a mapped page would raise SIGBUS
+ * there.  The word "unmapped" in PERFJIT does the same.  For the cost see jitdump/README.md. */
 #define JITDUMP_UNMAPPED 0x4u
-/* Open no dump until somebody asks for it (perfjit attach), unless PERFJIT or JITDUMP_ALWAYS asks
- * already: see jitdump_poll.  The word "attach" in PERFJIT does the same.  Ignored in a set-user-ID
- * program.  Since 0.2.0. */
+/* Open no dump until one is requested (perfjit attach), unless PERFJIT or JITDUMP_ALWAYS requests
+ * it already: see jitdump_poll.  The word "attach" in PERFJIT does the same.  Ignored in a
+ * set-user-ID program.  Since 0.2.0. */
 #define JITDUMP_ATTACHABLE 0x8u
 /* Never grow beyond max_bytes, and never stop: old records make room for new ones.  The dump then
- * has the functions that are alive, and of what was logged the newest, with all functions that were
- * there at the time.  max_bytes must be 4 MiB or more; of more than 4 GiB that much is used.  The
- * word "ring=SIZE" in PERFJIT (64M, 1G; bytes without a letter) does the same, whatever the program
- * says of max_bytes.  Each dump has a ring of its own: a child's, and that of each jitdump_poll
- * that opens one.  For what it keeps and costs see jitdump/README.md.  Since 0.2.0. */
+ * has all functions that are alive, and the newest part of the history, with all functions that
+ * existed during that part.  max_bytes must be 4 MiB or more; of a larger value than 4 GiB only 4
+ * GiB are used.  The word "ring=SIZE" in PERFJIT (64M, 1G; bytes without a letter) does the same,
+ * and replaces the program's max_bytes.  Each dump has a ring of its own: also a child's, and each
+ * that jitdump_poll opens.  For what it keeps and costs see jitdump/README.md.  Since 0.2.0. */
 #define JITDUMP_RING 0x10u
 
 struct jitdump_options {
@@ -137,13 +141,13 @@ struct jitdump_options {
  * the function itself. */
 #define JITDUMP_NOT_INLINED UINT32_MAX
 
-/* For jitdump_code: the addr of each row is not an address but an offset, as a compiler knows it
- * that emits code into a buffer from which it is copied later.  Since 0.2.0. */
+/* For jitdump_code: the addr of each row is an offset instead of an address.  This is for compilers
+ * that emit code into a buffer from which it is copied later.  Since 0.2.0. */
 #define JITDUMP_RELATIVE 0x1u
 
-/* One row of a function's line table: the instructions from ADDR up to the next row.  Where calls
- * were inlined, file and line are those of the innermost callee's source.  This struct will not
- * grow, since it is an array element. */
+/* One row of a function's line table: the instructions from ADDR up to the next row.  If calls were
+ * inlined, file and line are in the source of the innermost callee.  This struct will not grow,
+ * since it is an array element. */
 struct jitdump_line {
     uint64_t addr;    /* absolute address of the first instruction of the row; with
                        * JITDUMP_RELATIVE its offset */
@@ -152,10 +156,10 @@ struct jitdump_line {
     uint32_t column;  /* from 1; 0: unknown */
 };
 
-/* A call that the compiler inlined.  The inlines of a function form a tree, listed parents first:
- * if main calls f, f calls g, and both are inlined into main, then f is inline 0 with parent
- * JITDUMP_NOT_INLINED, and g is inline 1 with parent 0.  A function inlined in two places is two
- * inlines.  This struct will not grow, since it is an array element. */
+/* A call that the compiler inlined.  The inlines of a function form a tree, with parents listed
+ * first.  Example: main calls f, f calls g, and both are inlined into main.  Then f is inline 0
+ * with parent JITDUMP_NOT_INLINED, and g is inline 1 with parent 0.  A function inlined in two
+ * places is two inlines.  This struct will not grow, since it is an array element. */
 struct jitdump_inline {
     const char *name;      /* of the inlined function; not NULL */
     const char *call_file; /* source file of the call, in the parent; NULL or "": unknown */
@@ -167,8 +171,8 @@ struct jitdump_inline {
 };
 
 /* Unwind tables as bytes, in the order that perf reads them: .eh_frame first, .eh_frame_hdr last.
- * An unwinding_size of 0 means there are none.  The struct may grow: jitdump_cfi_finish is told its
- * size, and jitdump_code has it. */
+ * An unwinding_size of 0 means there are none.  The struct may grow: jitdump_cfi_finish is given
+ * its size, and jitdump_code has a member for it. */
 struct jitdump_unwind {
     const void *data;           /* unwinding_size bytes */
     uint64_t unwinding_size;    /* .eh_frame and .eh_frame_hdr together, in bytes */
@@ -191,19 +195,19 @@ struct jitdump_code {
     const uint32_t *line_inlines; /* for each of the line_count rows, the index of the innermost
                                    * inline that its instructions belong to, or JITDUMP_NOT_INLINED;
                                    * may be NULL if inline_count or line_count is 0 */
-    size_t unwind_size; /* sizeof(struct jitdump_unwind), if a member of *unwind is set that came
-                         * after version 0.1 (there is none yet); else 0.  Since 0.2.0 */
-    uint64_t flags;     /* JITDUMP_RELATIVE, or 0.  Since 0.2.0 */
-    uint64_t buffer_offset; /* with JITDUMP_RELATIVE: where in the buffer that rows' offsets count
-                             * from the function begins; 0: they count from its first byte.  Since
-                             * 0.2.0 */
+    size_t unwind_size;     /* sizeof(struct jitdump_unwind), if a member of *unwind is set that is
+                             * newer than version 0.1 (there is none yet); else 0.  Since 0.2.0 */
+    uint64_t flags;         /* JITDUMP_RELATIVE, or 0.  Since 0.2.0 */
+    uint64_t buffer_offset; /* with JITDUMP_RELATIVE: where the function begins in the buffer, if
+                             * the rows' offsets count from the buffer's first byte; 0: they count
+                             * from the function's.  Since 0.2.0 */
     const struct jitdump_code *pieces; /* piece_count more pieces of the function, or NULL.  Since
                                         * 0.2.0 */
     size_t piece_count;
 };
 
-/* Where a piece of a function was, and where it is.  This struct will not grow, since it is an
- * array element.  Since 0.2.0. */
+/* The old and new place of a piece of a function.  This struct will not grow, since it is an array
+ * element.  Since 0.2.0. */
 struct jitdump_piece_move {
     uint64_t old_code_addr, new_code_addr;
     uint64_t code_size; /* 0: there is no such piece */
@@ -220,52 +224,57 @@ struct jitdump_piece_move {
             JITDUMP_NULL, JITDUMP_NULL, 0, JITDUMP_NULL, 0, 0, 0, JITDUMP_NULL, 0                  \
     }
 
-/* Create jitdump-<pid>/jit-<pid>.dump and map its first page PROT_READ|PROT_EXEC, which is how perf
- * finds the dump; and likewise jitdump-<pid>/stage/jit-<pid>.dump, which holds the newest records.
+/* Create jitdump-<pid>/jit-<pid>.dump and map its first page PROT_READ|PROT_EXEC: perf finds the
+ * dump by this mapping.  Do the same for jitdump-<pid>/stage/jit-<pid>.dump, which holds the newest
+ * records.
  *
  * OPTIONS may be NULL.  The directory is options->dir, else $JITDUMPDIR (ignored in a set-user-ID
- * program), else the current directory; it must exist.  The files are new, with modes 0600 and
+ * program), else the current directory.  It must exist.  The files are new, with modes 0600 and
  * 0400, in directories of mode 0700, and never opened through a symbolic link.  A stale regular
- * file of the same user is replaced.  One that is not stale is left alone, and the dump goes to
- * jitdump-<pid>-2/jit-<pid>.dump, or -3, and so on: it may be another handle's, an earlier
- * session's with records in it (also from before an exec), or belong to a process with the same pid
- * in another container.  A file is stale if nobody holds its lock, this process has not mapped it,
- * and its header's time is before this process started.  Other JITs' files (DIR/jit-<pid>.dump) are
- * in a different place.  perf and perfjit find each dump by its mapping.
+ * file of the same user is replaced.  A file that is not stale is left alone, and the dump goes to
+ * jitdump-<pid>-2/jit-<pid>.dump, or -3, and so on.  Such a file may be another handle's.  It may
+ * be an earlier session's with records in it (also from before an exec), or belong to a process
+ * with the same pid in another container.  A file is stale if nobody holds its lock, this process
+ * has not mapped it, and its header's time is before this process started.  Other JITs' files
+ * (DIR/jit-<pid>.dump) are in a different place.  perf and perfjit find each dump by its mapping.
  *
  * Sets *DUMP to NULL and returns 0 if PERFJIT contains neither of the words "dump" and "attach"
- * (words are separated by commas), and neither JITDUMP_ALWAYS nor JITDUMP_ATTACHABLE is given. With
- * only "attach" or JITDUMP_ATTACHABLE no dump is opened yet, and *DUMP can be asked for one
- * (jitdump_poll); that goes to options->dir or $JITDUMPDIR if there is one, else to /tmp, unless
- * who asks names a directory.
+ * (words are separated by commas), and neither JITDUMP_ALWAYS nor JITDUMP_ATTACHABLE is given.
+ * With only "attach" or JITDUMP_ATTACHABLE no dump is opened yet, and one can be requested later
+ * (jitdump_poll).  That dump goes to the directory that the request names, else to options->dir or
+ * $JITDUMPDIR, else to /tmp.
  *
  * Returns 0 or a negative errno.  After a failure *DUMP is a handle that only holds the text for
  * jitdump_error(): adding, moving and unloading return the same errno, and jitdump_close() frees
  * it.  A program that tests for NULL before it builds function names should close that handle and
- * continue with NULL.  With -ENOMEM *DUMP may be NULL.  -EPERM: the file system is mounted noexec,
- * so perf could never see the mapping.  -EEXIST: something other than the caller's own regular file
- * with a single link is in the way, or this process has 999 dumps already.  -EINVAL: options->size
- * is not set (or above 4096), a flag is unknown, or max_bytes is too small.  -E2BIG: an option is
- * set that this version does not know.  -EINVAL and -E2BIG are reported even if PERFJIT does not
- * ask for a dump.  -EINVAL as well: the size after "ring=" in PERFJIT is none, or too small.
+ * continue with NULL.  With -ENOMEM *DUMP may be NULL.  Some errors:
+ * - -EPERM: the file system is mounted noexec, so perf could never see the mapping;
+ * - -EEXIST: something other than the caller's own regular file with a single link is in the way,
+ *   or this process has 999 dumps already;
+ * - -EINVAL: options->size is not set (or above 4096), a flag is unknown, or max_bytes is too
+ *   small; or the size after "ring=" in PERFJIT is not a size, or too small;
+ * - -E2BIG: an option is set that this version does not know.
  *
- * Threads: not on the same DUMP at once.  Since 0.1.0. */
+ * -EINVAL and -E2BIG for OPTIONS are reported even if PERFJIT does not ask for a dump.
+ *
+ * Threads: one thread at a time on the same DUMP.  Since 0.1.0. */
 JITDUMP_API int jitdump_open(struct jitdump **dump, const struct jitdump_options *options);
 
 /* Write the closing record, bring the file into its final form (jitdump/README.md) and free DUMP.
  *
- * Returns 0, or the first error of any call on DUMP; -ENOENT if the file was removed in the
- * meantime, -ESTALE if anyone else truncated it or wrote to it: then it is left as it is.  DUMP
- * may be NULL.  No other call on DUMP may be in progress or follow.  In a child that inherited DUMP
- * and never used it, only frees the memory.  Since 0.1.0. */
+ * Returns 0, or the first error of any call on DUMP.  It returns -ENOENT if the file was removed in
+ * the meantime, and -ESTALE if anyone else truncated it or wrote to it; then the file is left as it
+ * is.  DUMP may be NULL.  No other call on DUMP may be in progress or follow.  In a child that
+ * inherited DUMP and never used it, this only frees the memory.  Since 0.1.0. */
 JITDUMP_API int jitdump_close(struct jitdump *dump);
 
 /* The first error of any call on DUMP, as a sentence that names the file, the cause and the remedy;
  * "" if there was none.  Never NULL.  The text lives as long as DUMP.  Since 0.1.0. */
 JITDUMP_API const char *jitdump_error(const struct jitdump *dump);
 
-/* The path of the file, or "" if DUMP is NULL or could not be opened.  Lives as long as DUMP, or
- * until a jitdump_poll opens another one; changes when a forked child opens its own.  Since 0.1.0.
+/* The path of the file, or "" if DUMP is NULL or could not be opened.  The text lives as long as
+ * DUMP, or until a jitdump_poll opens another dump.  It changes when a forked child opens its own.
+ * Since 0.1.0.
  */
 JITDUMP_API const char *jitdump_path(const struct jitdump *dump);
 
@@ -275,20 +284,23 @@ JITDUMP_API const char *jitdump_path(const struct jitdump *dump);
 JITDUMP_API uint64_t jitdump_lost(const struct jitdump *dump);
 
 /* The number of functions recorded without their bytes since jitdump_open, because
- * jitdump_code.bytes could not be read: unmapped, or mapped execute-only.  Their names, lines and
+ * jitdump_code.bytes could not be read (unmapped, or mapped execute-only).  Their names, lines and
  * tables are in the dump.  0 if DUMP is NULL.  Since 0.1.0. */
 JITDUMP_API uint64_t jitdump_unreadable(const struct jitdump *dump);
 
-/* With the word "check" in PERFJIT (PERFJIT=dump,check), each function that is added with unwind
- * tables and bytes is followed instruction by instruction, and what the tables say of its frame is
- * compared with what it does to the stack, as by jitdump_cfi_check (cfi.h); x86-64 and aarch64.
- * This is the number of functions whose tables do not fit; 0 without that word, or if DUMP is NULL.
- * They are recorded all the same, and jitdump_add_code returns 0; jitdump_error names the first one
- * and the instruction, and jitdump_close returns -EBADMSG, unless there was another error before.
- * Each add then takes memory from malloc, up to 16 KiB of stack, and microseconds.  Since 0.2.0. */
+/* The number of functions whose unwind tables do not fit their code.  It is counted with the word
+ * "check" in PERFJIT (PERFJIT=dump,check), for x86-64 and aarch64.  Each function that is added
+ * with unwind tables and bytes is then followed instruction by instruction: its effect on the stack
+ * is compared with its tables, as by jitdump_cfi_check (cfi.h).  0 without that word, or if DUMP is
+ * NULL.
+ *
+ * A function that does not fit is recorded all the same, and jitdump_add_code returns 0.
+ * jitdump_error names the first such function and the instruction, and jitdump_close returns
+ * -EBADMSG, unless there was another error before.  With "check" each add uses malloc, up to 16 KiB
+ * of stack, and takes microseconds.  Since 0.2.0. */
 JITDUMP_API uint64_t jitdump_faults(const struct jitdump *dump);
 
-/* JITDUMP_VERSION of the library that runs, where this header may be another's.  The text lives as
+/* JITDUMP_VERSION of the library that runs.  It may differ from this header's.  The text lives as
  * long as the process.  Since 0.2.0. */
 JITDUMP_API const char *jitdump_version(void);
 
@@ -309,51 +321,54 @@ JITDUMP_API int jitdump_unload_code_on(struct jitdump *dump, uint64_t code_index
  * function is recorded without them and counted in jitdump_unreadable().  Unwind tables, inlined
  * calls, lines and the load are written as one group, in that order, with no other thread's records
  * in between.  Call it after the code is complete and before it first runs: samples taken earlier
- * have no name.  An address may be reused at any time, with or without jitdump_unload_code; the
+ * have no name.  An address may be reused at any time, with or without jitdump_unload_code.  The
  * newest function wins.
  *
  * Two views of one arena: code_addr is where the code runs, bytes is where this process can read
- * it, which may be elsewhere: the writable mapping of memory that is mapped twice, or the buffer
- * that it was emitted into and is copied from (before it is patched or relocated, the bytes there
- * are what perf annotate shows).  bytes is read before this returns and may then be unmapped or
- * used again.  The mapping at code_addr is never read: it may be execute-only.
+ * it.  The two may differ: bytes may be in the writable mapping of memory that is mapped twice, or
+ * in the buffer that the code was emitted into and is copied from.  (perf annotate shows the bytes
+ * as they are in that buffer, which may be before they are patched or relocated.) bytes is read
+ * before this returns and may then be unmapped or used again.  The mapping at code_addr is never
+ * read: it may be execute-only.
  *
- * JITDUMP_RELATIVE: rows have offsets instead of addresses, so that those collected while the code
- * was emitted serve as they are.  Unwind tables from cfi.h never depend on the address.
+ * JITDUMP_RELATIVE: rows have offsets instead of addresses.  So a compiler can pass the rows that
+ * it collected while it emitted the code.  Unwind tables from cfi.h never depend on the address.
  *
- * Pieces: a function in several places (hot and cold, basic blocks) is one call.  Its first piece
- * is CODE itself, the others are its pieces: each has address, size, bytes, lines, inlines, unwind
- * and flags of its own, the struct's size, no name (NULL: it has the function's) and no pieces.
- * Their line numbers, names and frames are those of one function in all of perfjit's reports;
- * debuggers and unwinders find each.  Piece N, pieces[N - 1], can be moved and unloaded by
- * CODE_INDEX + N; jitdump_unload_code of CODE_INDEX is of the whole function, and
- * jitdump_move_pieces moves it.  A piece of code_size 0 is left out; its number stays.  Each piece
- * is a load of its own to perf inject, of the same name, after an extension record CODE_PIECE that
- * it skips.  Takes memory (malloc).
+ * Pieces: a function in several places (hot and cold, basic blocks) is added by one call.  Its
+ * first piece is CODE itself, the others are code->pieces.  Each of these has address, size, bytes,
+ * lines, inlines, unwind and flags of its own.  Its struct's size is CODE's; its name is NULL (it
+ * has the function's name), and it has no pieces.  All of perfjit's reports treat the pieces as one
+ * function; debuggers and unwinders find each piece.
+ *
+ * pieces[N - 1] is piece N, and CODE_INDEX + N moves or unloads it alone.  jitdump_unload_code of
+ * CODE_INDEX unloads the whole function, and jitdump_move_pieces moves it.  A piece of code_size 0
+ * is left out; its number stays.  For perf inject each piece is a load of its own, of the same
+ * name; it skips the extension record CODE_PIECE before the load.  Pieces take memory (malloc).
  *
  * Inlined calls: line_inlines assigns the rows of the line table to inlines.  From a row's address
- * up to the next row's, the instructions belong to that row's inline, and so to its parents; before
- * the first row they belong to the function itself.  Rows may be in any order; of rows with the
- * same address the last one counts.  They must lie in [code_addr, code_addr + code_size]; a row at
- * the end covers no instruction.  Without inlines (inline_count 0) rows may have any address.
- * Inlines are written as the extension record CODE_INLINE_INFO (jitdump/README.md), which perf
- * inject skips; it gets the lines.
+ * up to the next row's, the instructions belong to that row's inline, and so to its parents.
+ * Before the first row they belong to the function itself.  Rows may be in any order.  If rows have
+ * the same address, the last one counts.  Rows must lie in [code_addr, code_addr + code_size]; a
+ * row at the end covers no instruction.  Without inlines (inline_count 0) rows may have any
+ * address.  Inlines are written as the extension record CODE_INLINE_INFO (jitdump/README.md).  perf
+ * inject skips that record; it still gets the lines.
  *
- * CODE_INDEX, if not NULL, receives the number by which to move or unload the function: unique
- * within the process's dump, counted from 0.  It receives JITDUMP_NO_CODE if the function was not
- * recorded, because of an error or because DUMP is NULL.
+ * CODE_INDEX, if not NULL, receives the number for moving or unloading the function.  The number is
+ * unique within the process's dump, and counted from 0.  It receives JITDUMP_NO_CODE if the
+ * function was not recorded, because of an error or because DUMP is NULL.
  *
  * Returns 0, or:
- * - -EINVAL: code->size does not cover code_size or is above 4096; a pointer is NULL where its
- *   count is not 0; the unwind header is larger than the whole; an inline has no name, or a parent
- *   that does not precede it; a row names an inline that does not exist, or lies outside the
- *   function; a flag is unknown; with JITDUMP_RELATIVE a row's offset is not in the function;
- *   buffer_offset is set without it; a function in pieces has no code, or two of them overlap, or
- *   one has another size member, a name or pieces;
+ * - -EINVAL for the struct: code->size does not cover code_size or is above 4096; a pointer is NULL
+ *   where its count is not 0; the unwind header is larger than the whole; a flag is unknown;
+ * - -EINVAL for inlines and rows: an inline has no name, or a parent that does not precede it; a
+ *   row names an inline that does not exist, or lies outside the function; with JITDUMP_RELATIVE a
+ *   row's offset is not in the function; buffer_offset is set without JITDUMP_RELATIVE;
+ * - -EINVAL for pieces: the function has no code, two pieces overlap, or a piece has another size
+ *   member, a name or pieces;
  * - -E2BIG: a member is set that this version does not know;
  * - -EFBIG: the group is nearly 4 GiB or larger, or the file would exceed the file size limit (no
  *   signal is raised) or max_bytes; with JITDUMP_RING: the code that is alive leaves no room in
- *   max_bytes, until some of it is unloaded;
+ *   max_bytes until some code is unloaded;
  * - -ENOMEM: no memory to sort inlined calls or pieces, or to assemble a large function;
  * - -EAGAIN: a stopped thread is in the way;
  * - -EBADF: the program closed the file's descriptor;
@@ -362,7 +377,7 @@ JITDUMP_API int jitdump_unload_code_on(struct jitdump *dump, uint64_t code_index
  * A function that could not be recorded is counted in jitdump_lost() and leaves no trace in the
  * file.  A failed write is retried by later calls, every 100 ms.
  *
- * Code addresses are not checked here: perfjit leaves out, and reports, code at addresses where no
+ * Code addresses are not checked here.  perfjit leaves out, and reports, code at addresses where no
  * process has memory.  Since 0.1.0. */
 #ifdef JITDUMP_NO_INLINE
 JITDUMP_API int jitdump_add_code(struct jitdump *dump, const struct jitdump_code *code,
@@ -379,8 +394,8 @@ static inline int jitdump_add_code(struct jitdump *dump, const struct jitdump_co
 }
 #endif
 
-/* The same for a function of which nothing but its name is told: CODE_SIZE bytes at CODE, where
- * they run and can be read.  CODE_INDEX may be NULL.  Since 0.2.0. */
+/* The same for a function with only a name: CODE_SIZE bytes at CODE, which run there and can be
+ * read there.  CODE_INDEX may be NULL.  Since 0.2.0. */
 JITDUMP_API int jitdump_add(struct jitdump *dump, const char *name, const void *code,
                             uint64_t code_size, uint64_t *code_index);
 
@@ -401,9 +416,9 @@ static inline int jitdump_move_code(struct jitdump *dump, uint64_t code_index,
 }
 #endif
 
-/* Record that a function in pieces was copied elsewhere: its piece N, of COUNT, as MOVES[N] says,
- * by any distance each.  CODE_INDEX is the function's.  Pieces that stay where they are
- * (old_code_addr is new_code_addr) or are empty are left out.  One record for each piece, as if by
+/* Record that a function in pieces was copied elsewhere: each piece N of COUNT as MOVES[N] says, by
+ * any distance.  CODE_INDEX is the function's.  Pieces that stay where they are (old_code_addr is
+ * new_code_addr) or are empty are left out.  Each other piece gets one record, as if by
  * jitdump_move_code with CODE_INDEX + N.  Returns 0; -EINVAL if MOVES is NULL and COUNT is not 0;
  * or the first error of a move, after all were tried.  Since 0.2.0. */
 #ifdef JITDUMP_NO_INLINE
@@ -420,8 +435,8 @@ static inline int jitdump_move_pieces(struct jitdump *dump, uint64_t code_index,
 /* Record that function CODE_INDEX at CODE_ADDR is gone: samples there no longer belong to it.  Call
  * it after the code last ran and before its memory is used for anything else.  Writes the extension
  * record CODE_UNLOAD (jitdump/README.md), which perf inject skips.  For JITDUMP_NO_CODE nothing is
- * recorded and 0 is returned.  A function in pieces is gone as a whole: CODE_ADDR and CODE_SIZE are
- * its first piece's.  Otherwise returns as jitdump_add_code.  Since 0.1.0. */
+ * recorded and 0 is returned.  For a function in pieces, CODE_ADDR and CODE_SIZE are its first
+ * piece's, and the whole function is gone.  Otherwise returns as jitdump_add_code.  Since 0.1.0. */
 #ifdef JITDUMP_NO_INLINE
 JITDUMP_API int jitdump_unload_code(struct jitdump *dump, uint64_t code_index, uint64_t code_addr,
                                     uint64_t code_size);
@@ -448,48 +463,50 @@ static inline int jitdump_unload_code(struct jitdump *dump, uint64_t code_index,
  *     ...
  *     jitdump_poll(dump, emit_all, runtime);           // at a safe point, often
  *
- * perfjit attach PID, or perfjit record -p PID, asks for a dump, perfjit detach PID for its end.
- * The next jitdump_poll of any thread acts on it.  Who may read /proc/PID/fd can ask: root and the
- * process's own user.  What they name is a directory, in which the dump is created as jitdump_open
- * describes it.
+ * perfjit attach PID and perfjit record -p PID request a dump; perfjit detach PID requests its end.
+ * The next jitdump_poll of any thread serves the request.  Users who may read /proc/PID/fd can send
+ * requests: root and the process's own user.  A request may name a directory.  The dump is created
+ * in it as jitdump_open describes.
  *
- * Such a process has one page of memory more, and one descriptor (above 2, close-on-exec).  A
- * sandbox that refuses memfd_create costs the descriptor only: then who may trace the process, by
- * ptrace, can ask.  No file, no thread, no signal. */
+ * Such a process has one more page of memory and one more descriptor (above 2, close-on-exec), but
+ * no file, thread or signal.  In a sandbox that refuses memfd_create the descriptor is missing.
+ * Then only users who may trace the process, by ptrace, can send requests. */
 
-/* Called by jitdump_poll: add all code that is alive, by jitdump_add_code on DUMP.  It must return,
- * and not fork; it may call every function but jitdump_open and jitdump_close, and a jitdump_poll
- * in it does nothing.  If it is left all the same, by an exception or a longjmp, or its thread
- * ends, the dump is open, and who asked waits in vain; who asks next is answered by a jitdump_poll
- * of that thread no deeper in its stack, or, if the thread is gone, of any, and what is alive is
- * told again. */
+/* jitdump_poll calls this function to add all code that is alive, by jitdump_add_code on DUMP.  It
+ * must return, and must not fork.  It may call every function except jitdump_open and
+ * jitdump_close; a jitdump_poll in it does nothing.
+ *
+ * If it is left by an exception or a longjmp, or if its thread ends, the dump stays open, and the
+ * request is never answered.  The next request is served by a jitdump_poll of the same thread, at
+ * the same or an outer stack level, or of any thread if that thread is gone.  All code that is
+ * alive is then added again. */
 typedef void jitdump_emit(struct jitdump *dump, void *user);
 
 /* The function behind the inline NULL check below; not to be called directly. */
 JITDUMP_API int jitdump_poll_on(struct jitdump *dump, jitdump_emit *emit_all, void *user);
 
-/* If somebody has asked for it, open a dump and call EMIT_ALL (unless it is NULL) with USER from
- * inside this call, or close the dump.  Usually nobody has: then this loads one word of DUMP's page
- * (jitdump_poll_word) and returns 0.
+/* Serve a pending request: open a dump and call EMIT_ALL (unless it is NULL) with USER from inside
+ * this call, or close the dump.  Usually no request is pending.  Then this loads one word of DUMP's
+ * page (jitdump_poll_word) and returns 0.
  *
  * After a detach DUMP is as if disabled: adding, moving and unloading is a check that returns 0 and
- * JITDUMP_NO_CODE.  After the next attach there is a new file.  Code indices are not used again: a
- * move or unload with one of an earlier dump is ignored.
+ * JITDUMP_NO_CODE.  The next attach creates a new file.  Code indices are not used again: a move or
+ * unload with an index of an earlier dump is ignored.
  *
- * Threads: may be called by all at once; one acts, the others return 0 at once.  Meanwhile they may
- * add code, which is in the dump if they began to after it was opened.  So that none is lost
- * between them and EMIT_ALL, a thread makes a function known to EMIT_ALL first (under the lock that
- * EMIT_ALL takes, too) and calls jitdump_add_code then.  A function may be recorded twice so: that
- * is harmless, the later record takes the place of the earlier one, and of the two code indices the
- * larger one is to be kept.  In the same way what EMIT_ALL adds must still be alive: it holds off,
- * by that lock, a thread that is about to unload it.
+ * Threads: any number of threads may call this at once.  One serves the request, and the others
+ * return 0 immediately.  Meanwhile they may add code.  An add that begins after the dump was opened
+ * is in the dump.  So that no function is missed, a thread first makes it known to EMIT_ALL (under
+ * a lock that EMIT_ALL takes, too), and then calls jitdump_add_code.  This may record a function
+ * twice.  That is harmless: the later record replaces the earlier one.  Keep the larger of the two
+ * code indices.  EMIT_ALL must add only functions that are still alive: that same lock must keep
+ * other threads from unloading them meanwhile.
  *
- * Fork: a child can be asked by itself, once it has polled; no request of its parent's reaches it.
- * A child of a process that logs goes on with a dump of its own.  Not in a child that shares its
- * parent's memory.  Exec: there is nothing to ask any more.
+ * Fork: requests to a child are its own, once it has polled; a request to its parent does not reach
+ * it.  A child of a process that logs continues with a dump of its own.  A child that shares its
+ * parent's memory is not supported.  Exec: the new program gets no requests.
  *
- * Returns 0, or the negative errno of opening or closing the dump; who asked is told the cause.
- * Memory is taken by malloc, only where somebody asks.  Since 0.2.0. */
+ * Returns 0, or the negative errno of opening or closing the dump; the request is answered with the
+ * cause.  It uses malloc only when it serves a request.  Since 0.2.0. */
 #ifdef JITDUMP_NO_INLINE
 JITDUMP_API int jitdump_poll(struct jitdump *dump, jitdump_emit *emit_all, void *user);
 #else
@@ -499,14 +516,14 @@ static inline int jitdump_poll(struct jitdump *dump, jitdump_emit *emit_all, voi
 }
 #endif
 
-/* The word that jitdump_poll looks at: 0 as long as it has nothing to do.  Compiled code may test
- * it by itself, and call jitdump_poll where it is not 0.  Never NULL; the address stays the same
- * until jitdump_close, in forked children too; with DUMP NULL, or one that can't be asked, it is
- * that of a 0.  To be read only.  Since 0.2.0. */
+/* The word that jitdump_poll reads: 0 as long as no request is pending.  Compiled code may test it,
+ * and call jitdump_poll if it is not 0.  Never NULL.  The address stays the same until
+ * jitdump_close, also in forked children.  If DUMP is NULL or takes no requests, the word is always
+ * 0.  Do not write to it.  Since 0.2.0. */
 JITDUMP_API const volatile uint32_t *jitdump_poll_word(const struct jitdump *dump);
 
-/* 1 if what is added now is recorded, 0 if there is no dump: then its name, lines and tables need
- * not be made.  Another thread may change that at any time.  Since 0.2.0. */
+/* 1 if a dump is open, so that added functions are recorded; else 0, and names, lines and tables
+ * need not be built.  Another thread may change that at any time.  Since 0.2.0. */
 JITDUMP_API int jitdump_is_on(const struct jitdump *dump);
 
 #ifdef __cplusplus

@@ -1,5 +1,5 @@
-/* libjitdump for C++17 and later: the calls of jitdump.h and jitdump/cfi.h with owners, string
- * views and, from C++20 on, spans.  It is this header alone: link libjitdump as C does.
+/* libjitdump for C++17 and later: the calls of jitdump.h and jitdump/cfi.h with owning classes,
+ * string views and, from C++20 on, spans.  There is only this header; link libjitdump as for C.
  *
  *     perfjit::dump dump;
  *     if (dump.open() != 0)                            // off unless PERFJIT=dump is set
@@ -12,20 +12,20 @@
  *         function.add(dump);                          // once, before the code first runs
  *     }
  *
- * What a call does, which errors it returns, and what is true of threads, forks, signals and
- * stopped threads stands at the call of that name in jitdump.h and cfi.h; here stands what C++
- * adds.
+ * jitdump.h and cfi.h document the calls: effects, errors, threads, forks, signals and stopped
+ * threads.  This header documents what C++ adds.
  *
- * Errors: 0 or a negative errno, as in C.  Nothing throws, so that it can be used where exceptions
- * are off; memory comes from malloc, and where there is none a call returns -ENOMEM.  Constructors
+ * Errors: 0 or a negative errno, as in C.  Nothing throws, so programs without exceptions can use
+ * this header.  Memory comes from malloc; if there is none, a call returns -ENOMEM.  Constructors
  * can't fail.
  *
- * Ownership: dump, function and cfi own what they hold; they can be moved, not copied.  What was
- * moved from is off, or empty.  Strings and arrays that are passed are copied before the call
- * returns, unless it says otherwise; a string ends where its view does, or at a NUL in it.
+ * Ownership: dump, function and cfi own their contents.  They can be moved, but not copied.  A
+ * moved-from dump is off, other moved-from objects are empty.  Strings and arrays are copied before
+ * a call returns, unless stated otherwise.  A string ends at the end of its view, or at a NUL in
+ * it.
  *
- * Threads: any number at once on one dump, but for open, close, moves and the destructor.  A
- * function, cfi or frame belongs to one thread at a time.
+ * Threads: any number at once on one dump, except for open, close, moving it and the destructor.
+ * Only one thread at a time may use a function, cfi or frame.
  *
  * On and off while it runs (jitdump_poll in jitdump.h):
  *
@@ -80,9 +80,9 @@ inline std::uint64_t address(std::uint64_t code) noexcept
 
 } // namespace detail
 
-/* An open dump, or none: `if (dump)` asks whether functions are recorded, before names are built.
- * Of one that can be asked for, another thread may change that at any time.  The destructor closes
- * it. */
+/* An open dump, or none.  `if (dump)` tests whether functions are recorded: names need not be built
+ * otherwise.  If the dump can be requested later, another thread may change the result at any time.
+ * The destructor closes the dump. */
 class dump
 {
   public:
@@ -107,8 +107,8 @@ class dump
         close();
     }
 
-    /* jitdump_open.  One that is open is closed first.  Where it fails, `error` says why, and
-     * calls return the same errno, as `!dump` shows. */
+    /* jitdump_open.  A dump that is open is closed first.  After a failure `error` says why, calls
+     * return the same errno, and `!dump` is true. */
     int open(const jitdump_options &options) noexcept
     {
         close();
@@ -123,7 +123,7 @@ class dump
         return open(options);
     }
 
-    /* jitdump_close.  It is off then. */
+    /* jitdump_close.  The dump is off then. */
     int close() noexcept
     {
         failed_ = 0;
@@ -135,15 +135,16 @@ class dump
         return handle_ != nullptr && failed_ == 0 && jitdump_is_on(handle_) != 0;
     }
 
-    /* jitdump_poll: if somebody has asked for it, opens the dump and calls EMIT_ALL(*this), or
-     * closes it.  EMIT_ALL, a lambda or anything else that takes a const dump &, adds all code that
-     * is alive; it is used during this call only, not copied, and what it returns is ignored.
+    /* jitdump_poll: serves a pending request.  It opens the dump and calls EMIT_ALL(*this), or
+     * closes the dump.  EMIT_ALL is a lambda or anything else that takes a const dump &, and adds
+     * all code that is alive.  It is used only during this call and not copied, and its result is
+     * ignored.
      *
-     * No exception gets through the C library: where there are exceptions EMIT_ALL must be
-     * noexcept, else this does not compile; one that leaves it all the same ends the process, as
-     * noexcept says.  It must return and not fork.  It may call all that a const dump has, `poll`
-     * too, which does nothing in it; what it must not, opening, closing, moving, a const dump has
-     * not. */
+     * Exceptions must not pass through the C library.  So EMIT_ALL must be noexcept if exceptions
+     * are on, else this does not compile.  An exception that leaves it all the same ends the
+     * process, as for any noexcept function.  EMIT_ALL must return and must not fork.  It may call
+     * all members of a const dump; `poll` does nothing in it.  It must not open, close or move the
+     * dump; a const dump has no such members. */
     template <class EmitAll> int poll(EmitAll &&emit_all) const noexcept
     {
         static_assert(std::is_invocable_v<EmitAll &, const dump &>,
@@ -162,18 +163,18 @@ class dump
         };
         return jitdump_poll(handle_, emit, &call);
     }
-    /* For one that has no code yet. */
+    /* For a runtime that has no code yet. */
     int poll() const noexcept
     {
         return jitdump_poll(handle_, nullptr, nullptr);
     }
-    /* jitdump_poll_word, for compiled code that tests it by itself. */
+    /* jitdump_poll_word, for compiled code that tests the word. */
     const volatile std::uint32_t *poll_word() const noexcept
     {
         return jitdump_poll_word(handle_);
     }
 
-    /* Never NULL, and as long as the dump is open. */
+    /* Never NULL.  Valid as long as the dump is open. */
     const char *error() const noexcept
     {
         return jitdump_error(handle_);
@@ -195,14 +196,14 @@ class dump
         return jitdump_faults(handle_);
     }
 
-    /* jitdump_add_code, for who fills in the struct itself. */
+    /* jitdump_add_code, for callers that fill in the struct themselves. */
     int add(const jitdump_code &code, std::uint64_t *code_index = nullptr) const noexcept
     {
         return jitdump_add_code(handle_, &code, code_index);
     }
 
-    /* A function of which nothing but its name is told.  A name that needs memory and finds none is
-     * cut to 255 bytes. */
+    /* A function with only a name.  If there is no memory for a long name, it is cut to 255 bytes.
+     */
     int add(std::string_view name, const void *code, std::uint64_t code_size,
             std::uint64_t *code_index = nullptr) const noexcept
     {
@@ -250,7 +251,7 @@ class dump
         return jitdump_unload_code(handle_, code_index, detail::address(code), code_size);
     }
 
-    /* jitdump_trampoline: what to call in ENTRY's place. */
+    /* jitdump_trampoline: the code to call instead of ENTRY. */
     template <class Result, class... Arguments>
     auto trampoline(std::string_view name, std::string_view file, std::uint32_t line,
                     Result (*entry)(Arguments...)) const noexcept
@@ -269,7 +270,7 @@ class dump
 
   private:
     friend class function;
-    /* What an add says of which nothing can be recorded. */
+    /* The result of an add if nothing can be recorded. */
     int add_none(std::uint64_t *code_index) const noexcept
     {
         if (code_index)
@@ -278,14 +279,14 @@ class dump
     }
 
     ::jitdump *handle_ = nullptr;
-    int failed_ = 0; /* what opening it said */
+    int failed_ = 0; /* result of opening it */
 };
 
-/* Everything about one function, put together piece by piece.  `reset` begins another one in the
+/* Everything about one function, collected step by step.  `reset` begins another function in the
  * same memory.
  *
- * Where memory runs out, or a frame is wrong, the function is recorded all the same, by its name:
- * `add` leaves out its lines with the inlined calls, or its tables, and returns the error. */
+ * If memory runs out or a frame is wrong, the function is recorded all the same, by its name.
+ * `add` then leaves out its lines with the inlined calls, or its tables, and returns the error. */
 class function
 {
   public:
@@ -322,7 +323,7 @@ class function
     }
 #endif
 
-    /* CODE_SIZE bytes at CODE, where they run, and where they can be read when `add` is called. */
+    /* CODE_SIZE bytes at CODE.  They run there, and can be read there when `add` is called. */
     function &reset(std::string_view name, const void *code, std::uint64_t code_size) noexcept
     {
         forget();
@@ -335,15 +336,16 @@ class function
         return *this;
     }
 
-    /* Where the code runs, if that is not where its bytes are read. */
+    /* The address at which the code runs, if its bytes are read elsewhere. */
     template <class Code> function &runs_at(Code code) noexcept
     {
         code_.code_addr = detail::address(code);
         return *this;
     }
 
-    /* JITDUMP_RELATIVE: rows have offsets for addresses, from the function's first byte or from
-     * that of a buffer in which it begins at BUFFER_OFFSET. */
+    /* JITDUMP_RELATIVE: rows have offsets instead of addresses.  They count from the function's
+     * first byte, or from the first byte of a buffer in which the function begins at BUFFER_OFFSET.
+     */
     function &relative(std::uint64_t buffer_offset = 0) noexcept
     {
         code_.flags |= JITDUMP_RELATIVE;
@@ -360,8 +362,9 @@ class function
         return *this;
     }
 
-    /* A row of the line table: ADDR, a pointer or uint64_t, is where its first instruction runs.
-     * INLINED is what `inlined` returned for the call that it belongs to. */
+    /* A row of the line table.  ADDR, a pointer or uint64_t, is the address at which its first
+     * instruction runs.  INLINED is the result of `inlined` for the call that the row belongs to.
+     */
     template <class Code>
     function &line(Code addr, std::string_view file, std::uint32_t line, std::uint32_t column = 0,
                    std::uint32_t inlined = JITDUMP_NOT_INLINED) noexcept
@@ -372,7 +375,7 @@ class function
         return *this;
     }
 
-    /* A call that the compiler inlined, its parents before it.  Returns the index for its rows and
+    /* A call that the compiler inlined.  Add its parents first.  Returns the index for its rows and
      * children. */
     std::uint32_t inlined(std::string_view name, std::string_view call_file,
                           std::uint32_t call_line, std::uint32_t call_column = 0,
@@ -407,8 +410,8 @@ class function
     }
 #endif
 
-    /* Record it, as jitdump_add_code does.  If nothing can be recorded, that is all it costs; a
-     * dump that another thread opens meanwhile has the function from `poll`'s EMIT_ALL, whole. */
+    /* Record it, as jitdump_add_code does.  If no dump is open, this is only a test.  If another
+     * thread opens a dump meanwhile, `poll`'s EMIT_ALL adds the whole function to it. */
     int add(const dump &to, std::uint64_t *code_index = nullptr) noexcept
     {
         if (!to)
@@ -428,14 +431,14 @@ class function
         return result ? result : wrong;
     }
 
-    /* What is wrong with its frame, or "". */
+    /* The error in its frame, or "". */
     const char *unwind_error() const noexcept
     {
         return has_unwind_ ? jitdump_cfi_error(unwind_.get()) : "";
     }
 
   private:
-    /* All but the memory. */
+    /* Drop everything except the memory. */
     void forget() noexcept
     {
         texts_.clear();
@@ -449,15 +452,14 @@ class function
         code_ = JITDUMP_CODE_INIT;
         short_name_[0] = '\0';
     }
-    /* Most rows are of one file. */
+    /* Most rows are in the same file as the row before. */
     const char *copy_file(std::string_view file) noexcept
     {
         if (lines_.size() && file == lines_.last().file)
             return lines_.last().file;
         return texts_.copy(file);
     }
-    /* As the C library wants it, with what is sound; what is not is kept in WRONG, if it is the
-     * first. */
+    /* The struct for the C library, without invalid parts.  WRONG keeps the first error. */
     jitdump_code describe(int &wrong) noexcept
     {
         jitdump_code code = code_;

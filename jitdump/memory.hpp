@@ -1,5 +1,5 @@
-/* Memory that jitdump.hpp takes from malloc: nothing throws where there is none.  Not to be used by
- * itself; jitdump.hpp includes it.  Since 0.2.0. */
+/* Memory that jitdump.hpp takes from malloc.  Nothing throws if there is none.  Do not use this
+ * header by itself; jitdump.hpp includes it.  Since 0.2.0. */
 #ifndef JITDUMP_MEMORY_HPP
 #define JITDUMP_MEMORY_HPP
 
@@ -15,7 +15,7 @@
 namespace perfjit::detail
 {
 
-/* Elements that stay where malloc put them or are copied as bytes; memory that was taken is kept.
+/* A growing array.  Its elements are copied as bytes, and its memory is kept.
  */
 template <class T> class list
 {

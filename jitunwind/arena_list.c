@@ -11,11 +11,11 @@
 _Atomic uint32_t ju_readers[2];
 _Atomic uint32_t ju_epoch;
 
-/* A thread that is gone in the middle of a change of the list leaves it sound: each is one pointer
- * that is published, and what was being taken out is lost memory at worst. */
+/* A thread that is gone in the middle of a change of the list leaves the list valid.  Each change
+ * publishes one pointer, and at worst the memory of a removed arena is lost. */
 static struct brief_lock list_lock;
 static _Atomic(struct jitunwind *) first_arena;
-static struct jitunwind *first_closed; /* that somebody may still read */
+static struct jitunwind *first_closed; /* closed arenas that may still have readers */
 
 static void free_arena(struct jitunwind *arena)
 {

@@ -10,8 +10,8 @@ struct jitunwind {
     struct function_table table;
     struct change_lock lock;         /* of the table */
     void *runtime_entry;             /* of runtime_entry.h, or NULL */
-    struct debugger_arena *debugger; /* or NULL: debuggers are not told */
-    atomic_bool closed;              /* nobody finds it any more */
+    struct debugger_arena *debugger; /* or NULL: debuggers are not informed */
+    atomic_bool closed;              /* it is not found any more */
     _Atomic(struct jitunwind *) next;
     struct jitunwind *next_closed;
     uint32_t closed_in; /* the epoch: read_marks.h */
@@ -20,8 +20,8 @@ struct jitunwind {
 /* Put ARENA into the list.  Returns 0; -EEXIST if it overlaps another one; or -EAGAIN. */
 int ju_arena_list_add(struct jitunwind *arena);
 
-/* Have nobody find ARENA any more.  It is taken out and freed as soon as nobody reads it, by a
- * later add or drop. */
+/* Hide ARENA from all lookups.  A later add or drop removes and frees it, as soon as it has no
+ * readers. */
 void ju_arena_list_drop(struct jitunwind *arena);
 
 /* The arena with ADDR, or NULL.  Async-signal-safe, between read_begin and read_end. */

@@ -31,7 +31,7 @@ static size_t walk_stack(struct stack_walk *walk, struct jitunwind_frame *frames
     }
 }
 
-/* Of UCONTEXT; or of HERE's caller. */
+/* The registers of UCONTEXT, or of HERE's caller. */
 static size_t backtrace_of(const void *ucontext, const struct machine_frame *here,
                            struct jitunwind_frame *frames, size_t max, uint32_t flags)
 {

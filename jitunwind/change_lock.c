@@ -8,7 +8,8 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-/* Of the process in which it was set, and never freed: its threads may be here until they end. */
+/* The mark of the process in which it was set.  It is never freed: the process's threads may use it
+ * until they end. */
 static struct fork_mark process_mark;
 static atomic_bool is_marked;
 static JD_THREAD_DATA uint32_t remembered_id; /* of this thread, in that process */
@@ -50,7 +51,7 @@ int ju_change_begin(struct change_lock *lock)
         return -EOWNERDEAD;
     }
     atomic_store_explicit(&lock->changing, true, memory_order_relaxed);
-    atomic_thread_fence(memory_order_seq_cst); /* before the first of what is changed */
+    atomic_thread_fence(memory_order_seq_cst); /* before the first change */
     return 0;
 }
 

@@ -1,8 +1,8 @@
-/* The lock of what is changed by one thread at a time, and read by any without it.
+/* A lock for data that one thread at a time changes, and that any thread reads without the lock.
  *
- * Nobody waits for a thread that is stopped (brief_lock.h).  A thread that is gone in the middle of
- * a change, as in the child of a fork, or that left it by longjmp, leaves something half done:
- * nobody changes it any more, and what was published can still be read.
+ * No thread waits long for a stopped one (brief_lock.h).  A thread may be gone in the middle of a
+ * change, as in the child of a fork, or may leave it by longjmp.  The data is half changed then.
+ * No thread changes it any more, and published data can still be read.
  */
 #ifndef JITUNWIND_CHANGE_LOCK_H
 #define JITUNWIND_CHANGE_LOCK_H
@@ -11,19 +11,19 @@
 
 struct change_lock {
     struct brief_lock lock;
-    atomic_bool changing; /* its holder is; without a holder: one was, and did not get to the end */
+    atomic_bool changing; /* its holder is changing the data; without a holder: a change was not
+                           * finished */
 };
 
-/* Take LOCK alone, of what a change that was left in the middle does no harm to.  Returns 0, or
- * -EAGAIN if its holder is stopped. */
+/* Take LOCK alone, for data that an unfinished change does not damage.  Returns 0, or -EAGAIN if
+ * its holder is stopped. */
 int ju_lock(struct brief_lock *lock);
 
-/* Have threads of this process remember their ids from now on.  One that calls this first does so
- * under a lock. */
+/* From now on threads of this process remember their ids.  The first call must be under a lock. */
 void ju_remember_threads(void);
 
-/* Begin a change.  Returns 0; -EAGAIN if the thread in one is stopped; -EOWNERDEAD if one was left
- * in the middle. */
+/* Begin a change.  Returns 0; -EAGAIN if a stopped thread is in a change; -EOWNERDEAD if a change
+ * was left unfinished. */
 int ju_change_begin(struct change_lock *lock);
 
 void ju_change_end(struct change_lock *lock);

@@ -15,7 +15,7 @@ struct debugger_arena {
     uint32_t removed;                 /* the first that is not buried yet */
     struct debugger_object **objects; /* ascending */
     size_t count, room;
-    bool is_lost; /* somebody was left in the middle of the list: what is shown stays */
+    bool is_lost; /* a change of the list was not finished: shown objects stay */
 };
 
 /* ---- Opening and closing ---- */
@@ -83,7 +83,7 @@ struct debugger_arena *ju_debugger_arena_open(const struct function_table *table
     return NULL;
 }
 
-/* What can't be taken out of the list stays, and is lost memory. */
+/* An object that can't be removed from the list stays, and its memory is lost. */
 void ju_debugger_arena_close(struct debugger_arena *arena)
 {
     if (!arena)
@@ -157,8 +157,8 @@ void ju_debugger_arena_remove(struct debugger_arena *arena, uint32_t number)
     arena->removed = number;
 }
 
-/* Halve the object with ADDR as long as it is too large to be changed.  Where that can't be done it
- * stays large. */
+/* Halve the object with ADDR as long as it is too large to be changed.  If that is not possible,
+ * the object stays large. */
 static void make_small(struct debugger_arena *arena, uint64_t addr)
 {
     size_t at = find(arena, addr);
@@ -199,8 +199,8 @@ static void show_all(struct debugger_object *hidden)
 
 /* ---- Ranges ---- */
 
-/* Half of what is in the COUNT objects FROM, of which there is room for twice as much.  Returns
- * false if that is too much for one. */
+/* Set SIZES to half of the contents of the COUNT objects FROM: an object has room for twice as
+ * much. Returns false if that is too much for one. */
 static bool add_sizes(struct debugger_object *const *from, size_t count, struct object_sizes *sizes)
 {
     uint64_t names = 0, frames = 0, records = 0;
@@ -240,7 +240,7 @@ static void merge(struct debugger_arena *arena, size_t first)
     arena->count -= MERGED - 1;
 }
 
-/* Merge those around the object AT with their like, and what comes of it with its own. */
+/* Merge the objects around AT with their equals, and the result with its equals. */
 static void merge_around(struct debugger_arena *arena, size_t at)
 {
     for (;;) {
@@ -266,8 +266,8 @@ static void merge_around(struct debugger_arena *arena, size_t at)
 static const struct object_sizes tail_sizes = {
     .names = TAIL_NAMES_BYTES / 2, .frames = TAIL_FRAMES_BYTES / 2, .records = TAIL_FUNCTIONS / 2};
 
-/* Let another object begin at SPLIT, inside the one AT: for what comes in front of it, or behind
- * it. */
+/* Let a second object begin at SPLIT, inside the object AT.  It is for functions in front of SPLIT,
+ * or behind it. */
 static int split(struct debugger_arena *arena, size_t at, uint64_t split_at, bool behind)
 {
     struct debugger_object *full = arena->objects[at];
@@ -285,8 +285,8 @@ static int split(struct debugger_arena *arena, size_t at, uint64_t split_at, boo
     return 0;
 }
 
-/* Let the object AT reach to END: a function of it does, so that those behind it have none there.
- */
+/* Let the object AT reach to END, because a function of it does.  So the objects behind it have
+ * none there. */
 static void stretch(struct debugger_arena *arena, size_t at, uint64_t end)
 {
     struct debugger_object *object = arena->objects[at];

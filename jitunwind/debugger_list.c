@@ -1,11 +1,10 @@
 /* See debugger_list.h. */
 #include "jitunwind/debugger_list.h"
 
+#include "jitdump/guest/environment_word.h"
 #include "jitunwind/change_lock.h"
 
 #include <stddef.h>
-#include <stdlib.h>
-#include <string.h>
 
 enum { VERSION = 1, ACTION_NONE = 0, ACTION_ADDED = 1, ACTION_REMOVED = 2 };
 
@@ -34,15 +33,7 @@ static struct change_lock list_lock;
 
 bool ju_debugger_wanted(void)
 {
-    static const char wanted[] = "gdb";
-    const char *word = secure_getenv("PERFJIT");
-    while (word) {
-        size_t length = strcspn(word, ",");
-        if (length == sizeof wanted - 1 && memcmp(word, wanted, length) == 0)
-            return true;
-        word = word[length] ? word + length + 1 : NULL;
-    }
-    return false;
+    return environment_has("gdb");
 }
 
 int ju_debugger_list_begin(void)

@@ -1,8 +1,8 @@
 /* The list of ELF objects that gdb, and others that know its JIT interface, read in this process.
  *
- * The list is the process's: other compilers put theirs into it, too, under locks of their own.  So
- * what is new goes to its head, and only what is ours is taken out.  A debugger may come at any
- * moment: each change is one pointer by which it is reached or not.
+ * The list belongs to the process: other compilers add objects too, under locks of their own.  So
+ * new objects go to its head, and only our own objects are removed.  A debugger may attach at any
+ * moment, so each change is one pointer that makes an object reachable or not.
  *
  * Source: gdb's manual, "JIT Compilation Interface".
  */
@@ -22,13 +22,13 @@ struct debugger_entry {
 /* Whether the environment wants it: PERFJIT has the word gdb. */
 bool ju_debugger_wanted(void);
 
-/* Begin changes of the list.  Returns 0; -EAGAIN if the thread in one is stopped; -EOWNERDEAD if
- * one was left in the middle: it stays as it is then. */
+/* Begin changes of the list.  Returns 0; -EAGAIN if a stopped thread is in a change; -EOWNERDEAD if
+ * a change was left unfinished.  The list is not changed any more then. */
 int ju_debugger_list_begin(void);
 
 void ju_debugger_list_end(void);
 
-/* Put ENTRY into the list, whose object does not change while it is there. */
+/* Put ENTRY into the list.  Its object must not change while it is there. */
 void ju_debugger_list_add(struct debugger_entry *entry);
 
 void ju_debugger_list_remove(struct debugger_entry *entry);

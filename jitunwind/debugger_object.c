@@ -189,7 +189,7 @@ uint32_t ju_debugger_object_add(struct debugger_object *object,
     return object->used.records++;
 }
 
-/* What RECORD of another object is about; both its symbol and its frames are the same here. */
+/* Append the function of RECORD, a record of another object: with the same symbol and frames. */
 static void copy_record(struct debugger_object *object, const struct debugger_object *from,
                         const struct object_record *record, const struct function_table *table)
 {
@@ -209,7 +209,8 @@ static void copy_record(struct debugger_object *object, const struct debugger_ob
     widen(object, function->start, function->start + function->bytes);
 }
 
-/* Everything of FROM, in which nothing was buried: table by table, but for what begins each. */
+/* Copy everything of FROM, in which nothing was buried: table by table, without the first entry of
+ * each. */
 static void copy_tables(struct debugger_object *object, const struct debugger_object *from,
                         uint32_t *records)
 {
@@ -284,7 +285,7 @@ static bool fits(uint32_t used, uint32_t more, uint32_t room)
     return used <= room && more <= room - used;
 }
 
-/* What is in OBJECT, without what was buried. */
+/* The sizes of OBJECT without buried functions. */
 static struct object_sizes live_sizes(const struct debugger_object *object)
 {
     const struct object_record *records = records_of(object);

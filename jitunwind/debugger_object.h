@@ -6,8 +6,8 @@
  *     frames      .eh_frame
  *     records     ours: what is in it of which function
  *
- * What a debugger was shown ends where the head that it was shown says.  So functions are added
- * behind that, written into the other head, and then that one takes the place of the first.
+ * A debugger reads only up to the end that the shown head gives.  So functions are added behind
+ * that end and written into the other head.  Then that head replaces the first.
  */
 #ifndef JITUNWIND_DEBUGGER_OBJECT_H
 #define JITUNWIND_DEBUGGER_OBJECT_H
@@ -17,7 +17,7 @@
 
 #include <stddef.h>
 
-/* Bytes, but for records, of which there are at most as many symbols. */
+/* In bytes, except records.  There are at most as many symbols as records. */
 struct object_sizes {
     uint32_t names, frames, records;
 };
@@ -36,8 +36,8 @@ struct object_record {
 };
 
 struct debugger_object {
-    uint64_t start, end;  /* the addresses that it is asked about */
-    uint64_t bottom, top; /* where the functions are that were added to it */
+    uint64_t start, end;  /* the addresses that it serves */
+    uint64_t bottom, top; /* the range of the functions that were added to it */
     struct object_memory memory;
     struct object_memory left; /* from where it has moved: shown until the next show */
     struct object_sizes used;
@@ -45,7 +45,7 @@ struct debugger_object {
     uint8_t level;               /* how many times merged */
     bool sealed;                 /* nothing is added behind its functions */
     bool changed, shown, hidden; /* hidden: taken out of the list, to be changed */
-    bool written[2];             /* the heads are, but for sizes that grow */
+    bool written[2];             /* the heads are written, except growing sizes */
     unsigned head;               /* the one that is shown */
     struct debugger_entry entries[2];
     struct debugger_object *next_hidden;
@@ -88,19 +88,17 @@ void ju_debugger_object_add_all(struct debugger_object *object, const struct deb
 void ju_debugger_object_add_own(struct debugger_object *object, const struct debugger_object *from,
                                 const struct function_table *table, uint32_t *records);
 
-/* Where a function of OBJECT begins, with about as many addresses in front of it as behind it; or
- * OBJECT's begin. */
+/* The start of a function about in the middle of OBJECT's addresses; or OBJECT's begin. */
 uint64_t ju_debugger_object_middle(const struct debugger_object *object,
                                    const struct function_table *table);
 
-/* Let RECORD, of an object that is not shown, be about nothing. */
+/* Clear RECORD, of an object that is not shown. */
 void ju_debugger_object_bury(struct debugger_object *object, uint32_t record);
 
-/* From now on OBJECT is asked about the addresses [START, END). */
+/* From now on OBJECT serves the addresses [START, END). */
 void ju_debugger_object_range(struct debugger_object *object, uint64_t start, uint64_t end);
 
-/* Between ju_debugger_list_begin and its end: show debuggers OBJECT as it is now, or have them see
- * it no more. */
+/* Between ju_debugger_list_begin and its end: show debuggers OBJECT as it is now, or hide it. */
 void ju_debugger_object_show(struct debugger_object *object);
 void ju_debugger_object_hide(struct debugger_object *object);
 

@@ -1,4 +1,4 @@
-/* libjitunwind: a process's own unwinders see through the code that its JIT compiler generates.
+/* libjitunwind: a process unwinds and names the code that its own JIT compiler generates.
  *
  *     struct jitunwind *arena;
  *     struct jitunwind_options options = JITUNWIND_OPTIONS_INIT;
@@ -21,8 +21,8 @@
  *
  *     jitunwind_print_crash(STDERR_FILENO, ucontext);
  *
- * What a handler needs to know of a function is compiled from its call frame information when it is
- * added, into a table that is read without locks.
+ * When a function is added, its call frame information is compiled into a table.  Handlers read
+ * that table without locks.
  *
  * Errors: functions return 0 or a negative errno.  The library never prints, except by
  * jitunwind_print_crash, and never exits, raises a signal or calls back.
@@ -30,27 +30,27 @@
  * Machines: x86-64 and aarch64, 64-bit and little-endian; jitunwind_open returns -ENOTSUP on
  * others.
  *
- * Environment: if PERFJIT has the word gdb (PERFJIT=gdb, or dump,gdb) when an arena is opened, gdb
- * is told of its functions' names and frames by its JIT interface, in a few ELF objects in memory.
- * Without a debugger add takes a few hundred ns more for that; with one that is attached, which
- * stops the process at each, it takes milliseconds.  Where a thread is gone in the middle of a
- * change of gdb's list, as in the child of a fork, the list stays as it is; where one is stopped in
- * it, add returns -EAGAIN as below, and what close can't take out stays in it.  A set-user-ID
- * program ignores PERFJIT.
+ * Environment: PERFJIT may have the word gdb (PERFJIT=gdb, or dump,gdb) when an arena is opened.
+ * Then gdb gets the names and frames of its functions by its JIT interface, in a few ELF objects in
+ * memory.  Without a debugger add takes a few hundred ns longer for that.  With an attached
+ * debugger, which stops the process at each add, it takes milliseconds.  If a thread is gone in the
+ * middle of a change of gdb's list, as in the child of a fork, the list is not changed any more.
+ * If a thread is stopped in such a change, add returns -EAGAIN as below, and objects that close
+ * can't remove stay in the list.  A set-user-ID program ignores PERFJIT.
  *
- * Suspension: nobody waits for a thread that is stopped while it changes an arena.  Where another
- * one was, by a collector for one, open, add and remove return -EAGAIN after 20 ms (1 s if it seems
- * to run), and to the same thread at once from then on until it continues.  Nothing is changed
- * then: code that could not be removed keeps its addresses until a remove has returned 0, or what
- * is put there is unwound by the old rules.  (add, open and close use malloc, in which a thread may
- * be stopped as well; remove does not.)
+ * Suspension: no call waits long for a thread that is stopped while it changes an arena, by a
+ * garbage collector for example. open, add and remove in other threads return -EAGAIN after 20 ms
+ * (1 s if the stopped thread seems to run).  Later calls of the same thread return -EAGAIN at once,
+ * until the stopped thread continues.  Nothing is changed then.  Do not reuse the addresses of code
+ * until a remove has returned 0, else new code there is unwound by the old rules.  (add, open and
+ * close use malloc, and a thread may be stopped in malloc as well; remove does not use it.)
  *
- * Fork, and leaving a call: a child has its parent's arenas.  An arena in which another thread was
- * just changing something at the fork, or that a thread was changing when it was cancelled, stays
- * readable, but is not changed any more: add and remove return -EOWNERDEAD.  Close it, and open
- * another in its place.  So it is for a thread that has left add or remove by longjmp; the others
- * get -EAGAIN until that one ends.  A child that was forked while another thread was in a backtrace
- * does not use memory of removed functions again.
+ * Fork, and leaving a call: a child has its parent's arenas.  An arena that another thread was
+ * changing at the fork stays readable, but can't be changed any more: add and remove return
+ * -EOWNERDEAD.  The same holds if a thread is cancelled while it changes the arena.  Close such an
+ * arena, and open another in its place.  If a thread leaves add or remove by longjmp, it gets
+ * -EOWNERDEAD, and other threads get -EAGAIN until that thread ends.  A child that was forked while
+ * another thread was in a backtrace does not reuse memory of removed functions.
  */
 #ifndef JITUNWIND_H
 #define JITUNWIND_H
@@ -64,9 +64,9 @@ extern "C" {
 
 #define JITUNWIND_VERSION "0.3.0"
 
-/* A program or library that compiles these sources into itself defines JITUNWIND_STATIC for them
- * and then exports none of their symbols.  libjitunwind.a is built that way.  Each copy in a
- * process has arenas of its own. */
+/* A program or library that compiles these sources into itself defines JITUNWIND_STATIC for them.
+ * Then it exports none of their symbols. libjitunwind.a is built that way.  Each copy in a process
+ * has arenas of its own. */
 #if defined(__GNUC__) && defined(JITUNWIND_STATIC)
 #define JITUNWIND_API __attribute__((visibility("hidden")))
 #elif defined(__GNUC__)
@@ -81,8 +81,8 @@ extern "C" {
 #define JITUNWIND_NULL 0
 #endif
 
-/* JITUNWIND_VERSION of the library that runs, where this header may be another's.  The text lives
- * as long as the process.  Since 0.2.0. */
+/* JITUNWIND_VERSION of the library that runs.  It may differ from this header's.  The text lives as
+ * long as the process.  Since 0.2.0. */
 JITUNWIND_API const char *jitunwind_version(void);
 
 /* ---- The registry ---- */
@@ -90,12 +90,12 @@ JITUNWIND_API const char *jitunwind_version(void);
 /* One arena: a contiguous range of addresses that code is put into.  Opaque. */
 struct jitunwind;
 
-/* C++ exceptions pass through the arena's functions: the unwinder of the process, libgcc or LLVM's
- * libunwind, asks what add was given.  Without it a throw that comes to such a function ends in
- * std::terminate.  Nothing is caught there, and no cleanup runs: language-specific data of
- * code->eh_frame is passed over.  What it does not know of a frame it takes from the frame pointer.
- * backtrace(3) passes, too, in handlers as well.  Throw in what the code calls, not in a handler of a
- * signal that interrupted it.  x86-64 only. */
+/* C++ exceptions pass through the arena's functions.  The unwinder of the process, libgcc or LLVM's
+ * libunwind, then uses the frames that add was given.  Without this flag a throw that reaches such
+ * a function ends in std::terminate.  JIT code catches nothing, and no cleanup runs:
+ * language-specific data of code->eh_frame is ignored.  Unknown frames are unwound by frame
+ * pointer. backtrace(3) passes, too, also in signal handlers.  Functions that the code calls may
+ * throw; a handler of a signal that interrupted the code must not.  x86-64 only. */
 #define JITUNWIND_EXCEPTIONS 0x1u
 
 struct jitunwind_options {
@@ -117,8 +117,8 @@ struct jitunwind_code {
     uint64_t bytes;
     const void *eh_frame;   /* or NULL: unwound by frame pointers */
     size_t eh_frame_bytes;  /* with or without the zero that ends it */
-    uint64_t eh_frame_addr; /* for which address it was written; 0: addr + bytes, the latter rounded
-                               up to a multiple of 8, where libjitdump's tables belong */
+    uint64_t eh_frame_addr; /* the address for which it was written; 0: addr + bytes, the latter
+                               rounded up to a multiple of 8, as for libjitdump's tables */
     const char *name;       /* or NULL */
 };
 
@@ -129,115 +129,125 @@ struct jitunwind_code {
 
 /* Open the arena [options->start, options->start + options->bytes).
  *
- * Reserves two and a half times its size of addresses, of which only what is used becomes memory:
- * for each function 40 bytes, 8 for each row of its frame (rounded up to a power of two), its name,
- * and 8 for each 64 bytes of code; with PERFJIT=gdb its name and frames once more, and 50.
+ * Reserves addresses of two and a half times the arena's size, but uses memory only as functions
+ * are added.  A function takes 40 bytes, 8 for each row of its frame (rounded up to a power of
+ * two), its name, and 8 for each 64 bytes of code.  With PERFJIT=gdb it takes 50 bytes more, and
+ * its name and frames a second time.
  *
- * Returns 0; -EINVAL if the options are NULL, their size is not set (or above 4096), or the range
- * is empty, too large or wraps around; -E2BIG if an option is set that this version does not know;
- * -EEXIST if it overlaps another arena; -EAGAIN as above; -ENOTSUP, also for JITUNWIND_EXCEPTIONS
- * where the process has no such unwinder; -ENOMEM.  *ARENA is NULL after a failure.
+ * Returns 0, or:
+ * - -EINVAL: the options are NULL, their size is not set (or above 4096), or the range is empty,
+ *   too large or wraps around;
+ * - -E2BIG: an option is set that this version does not know;
+ * - -EEXIST: the range overlaps another arena;
+ * - -ENOTSUP: another machine, or JITUNWIND_EXCEPTIONS without such an unwinder in the process;
+ * - -EAGAIN as above; -ENOMEM.
+ *
+ * *ARENA is NULL after a failure.
  *
  * Threads: any number at once.  Signals: no.  Since 0.1.0. */
 JITUNWIND_API int jitunwind_open(struct jitunwind **arena, const struct jitunwind_options *options);
 
-/* Drop ARENA with all its functions, which must not be on any stack that is unwound afterwards.  No
- * other add or remove on ARENA may be in progress or follow; backtraces may.  What a backtrace is
- * reading now is freed by a later open or close.  ARENA may be NULL.  Threads: as open.  Signals:
- * no.  Since 0.1.0. */
+/* Drop ARENA with all its functions.  They must not be on any stack that is unwound afterwards.  No
+ * other add or remove on ARENA may be in progress or follow; backtraces may.  Memory that a
+ * backtrace is reading is freed by a later open or close.  ARENA may be NULL.  Threads: as open.
+ * Signals: no.  Since 0.1.0. */
 JITUNWIND_API void jitunwind_close(struct jitunwind *arena);
 
 /* Add a function, before it first runs.  Everything is copied.
  *
  * The FDEs of code->eh_frame that are about the function become rows of registers and offsets.
- * Where they say more than that (expressions), and where they say nothing, frames are unwound by
- * frame pointer.
+ * Code with rules that don't fit into rows (expressions), or without rules, is unwound by frame
+ * pointer.
  *
- * Returns 0; -EINVAL if the range is empty or not in the arena, the bytes are not a valid .eh_frame
- * (its addresses 4 or 8 bytes, absolute or relative to where they stand), or code->size is not set;
- * -E2BIG as above; -EEXIST if it overlaps a function that was not removed; -ENOSPC if the arena has
- * more than one function for each 32 bytes, or more than one row for each 8 (functions that were
- * removed count as long as a backtrace or a name that was begun before goes on); -EAGAIN,
- * -EOWNERDEAD as above; -ENOMEM.  Nothing is added then.  A NULL ARENA takes everything and returns
- * 0.
+ * A NULL ARENA accepts everything and returns 0.  Otherwise returns 0, or an error, and then
+ * nothing is added:
+ * - -EINVAL: the range is empty or not in the arena, code->size is not set, or the bytes are not a
+ *   valid .eh_frame (with addresses of 4 or 8 bytes, absolute or relative to their place);
+ * - -EEXIST: the range overlaps a function that was not removed;
+ * - -ENOSPC: the arena has more than one function for each 32 bytes, or more than one row for each
+ *   8.  (A removed function counts until each backtrace or name lookup that began before its
+ *   removal has ended);
+ * - -E2BIG, -EAGAIN, -EOWNERDEAD as above; -ENOMEM.
  *
  * Threads: any number at once on one arena.  Signals: no.  Since 0.1.0. */
 JITUNWIND_API int jitunwind_add(struct jitunwind *arena, const struct jitunwind_code *code);
 
-/* Remove the function that begins at ADDR; after that its addresses may be added again.  Returns 0,
- * -ENOENT if there is none, or -EAGAIN or -EOWNERDEAD as above.  Threads and signals: as add. Since
- * 0.1.0. */
+/* Remove the function that begins at ADDR.  After that its addresses may be added again.  Returns
+ * 0, -ENOENT if there is no such function, or -EAGAIN or -EOWNERDEAD as above.  Threads and
+ * signals: as add.  Since 0.1.0. */
 JITUNWIND_API int jitunwind_remove(struct jitunwind *arena, uint64_t addr);
 
 /* ---- In a signal handler ---- */
 
 /* How a frame was found. */
 enum jitunwind_how {
-    JITUNWIND_INTERRUPTED = 1, /* it is the one of the ucontext */
-    JITUNWIND_RULES,           /* from its callee, JIT code, by the registry */
-    JITUNWIND_EH_FRAME,        /* from its callee, native code, by that file's .eh_frame */
-    JITUNWIND_SIGNAL,          /* a handler's return: this is what the signal interrupted */
-    JITUNWIND_FRAME_POINTER,   /* nothing is known of the callee: by its frame pointer */
-    JITUNWIND_LEAF,            /* the callee's address is not in any code: by the call to it */
+    JITUNWIND_INTERRUPTED = 1, /* the frame of the ucontext */
+    JITUNWIND_RULES,           /* its callee is JIT code: by the registry */
+    JITUNWIND_EH_FRAME,        /* its callee is native code: by that file's .eh_frame */
+    JITUNWIND_SIGNAL,          /* its callee is a handler's return: the signal interrupted this
+                                * frame */
+    JITUNWIND_FRAME_POINTER,   /* its callee is not known: by the callee's frame pointer */
+    JITUNWIND_LEAF,            /* its callee's address is not in any code: by the call to it */
     JITUNWIND_SCANNED,         /* it looks like a return address; a guess */
 };
 
 /* Why a frame is the last one. */
 enum jitunwind_end {
     JITUNWIND_GOES_ON = 0, /* it is not */
-    JITUNWIND_OUTERMOST,   /* its table, or a return address of 0, says that it has no caller */
+    JITUNWIND_OUTERMOST,   /* by its table, or a return address of 0, it has no caller */
     JITUNWIND_FULL,        /* there is no room for its caller */
-    JITUNWIND_LOST,        /* its caller can't be found: the stack, or what is known of it, is
-                              damaged or unknown */
+    JITUNWIND_LOST,        /* its caller can't be found: the stack is damaged, or the frame's layout
+                              is unknown or wrong */
 };
 
-/* This struct will not grow, since it is an array element: what comes takes from `reserved`. */
+/* This struct will not grow, since it is an array element.  New members will use `reserved`. */
 struct jitunwind_frame {
-    uint64_t ip;   /* the next instruction: behind the call, but for what was interrupted */
-    uint64_t sp;   /* when control comes back to it */
+    uint64_t ip;   /* the next instruction: behind the call, or the one that was interrupted */
+    uint64_t sp;   /* when control returns to it */
     uint8_t how;   /* enum jitunwind_how */
     uint8_t end;   /* enum jitunwind_end */
     uint8_t exact; /* ip itself is the instruction, not the one behind a call */
     uint8_t reserved[5];
 };
 
-/* Guess, where nothing else is left, that a word of the stack is a return address: if it points
- * into known code, behind a call. */
+/* As a last resort, guess return addresses: words of the stack that point into known code, behind a
+ * call. */
 #define JITUNWIND_SCAN 0x1u
 
-/* Fill FRAMES, which has room for MAX, with the call chain of what UCONTEXT (a ucontext_t, a
- * handler's third argument) interrupted, the innermost first; with NULL, with that of the caller.
- * Returns how many there are.
+/* Fill FRAMES, which has room for MAX, with a call chain, innermost frame first.  UCONTEXT is a
+ * ucontext_t, a handler's third argument: the chain begins with the interrupted frame.  If it is
+ * NULL, the chain begins with the caller of this function.  Returns the number of frames.
  *
- * Frames behind one that is SCANNED or found by FRAME_POINTER may be wrong; those in front of it
- * are what the tables say.
+ * Frames up to the first one that is SCANNED or found by FRAME_POINTER come from the tables.  That
+ * frame and those behind it may be wrong.
  *
  * Signals: async-signal-safe, also in a handler that interrupted malloc, dlopen, any function of
  * this library, or itself.  It takes no lock, allocates nothing, and preserves errno.  It does not
- * fault, whatever is in the registers and on the stack: the stack is read by the kernel
- * (process_vm_readv, or where that is refused, after rt_sigprocmask has read it), but for the
- * thread's own above where it is now, which is read in place.  It ends on any
- * stack: each frame lies above its callee's, but across MAX signals at most.  Tables of native code
- * are read where they are mapped: a thread that unloads them (dlclose) while their code is on
- * another's stack is in trouble anyway.
+ * fault, whatever is in the registers and on the stack.  The kernel reads the stack for it
+ * (process_vm_readv, or if that is refused, a read in place after rt_sigprocmask has read the same
+ * bytes).  Only the thread's own stack above the current frame is read directly.  The walk always
+ * ends: each frame lies above its callee's, except across MAX signals at most.  Tables of native
+ * code are read where they are mapped.  No thread may unload them (dlclose) while their code is on
+ * another thread's stack.
  *
- * Leaving it by longjmp, out of a handler that interrupted it, keeps memory of functions that are
- * removed afterwards from being used again.
+ * If it is left by longjmp, out of a handler that interrupted it, memory of functions that are
+ * removed afterwards is not used again.
  *
  * Stack: less than 4 KiB.  Threads: any number at once.  Since 0.1.0. */
 JITUNWIND_API size_t jitunwind_backtrace(const void *ucontext, struct jitunwind_frame *frames,
                                          size_t max, uint32_t flags);
 
-/* Copy the name of the JIT function with the byte at IP (of a frame that is not exact: ip - 1) to
- * NAME, cut to NAME_BYTES with its NUL, and set *OFFSET, unless that is NULL, to where in it IP is.
- * Returns 0, or -ENOENT: no function, or one without a name.
+/* Copy the name of the JIT function that contains the byte at IP to NAME, cut to NAME_BYTES with
+ * its NUL.  For a frame that is not exact, pass ip - 1.  Set *OFFSET, unless OFFSET is NULL, to the
+ * offset of IP in the function.  Returns 0, or -ENOENT if there is no function or it has no name.
  *
  * Signals and threads: as jitunwind_backtrace.  Since 0.1.0. */
 JITUNWIND_API int jitunwind_name(uint64_t ip, char *name, size_t name_bytes, uint64_t *offset);
 
-/* Write a crash report to the descriptor FD: the registers of UCONTEXT, and a line for each frame
- * of its call chain (at most 256) with its number, address, how it was found, and its name: JIT
- * code's from the registry, native code's file and offset (for addr2line -e FILE OFFSET).
+/* Write a crash report to the descriptor FD: the registers of UCONTEXT, and one line per frame of
+ * its call chain (at most 256).  A line has the frame's number, its address, how it was found, and
+ * its name.  The name is from the registry for JIT code, and file and offset for native code (for
+ * addr2line -e FILE OFFSET).
  *
  * Returns 0, or the negative errno of write(2).  Signals and threads: as jitunwind_backtrace; lines
  * of two threads may mix.  Stack: less than 20 KiB, so give the handler of a stack overflow an

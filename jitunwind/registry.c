@@ -11,8 +11,8 @@ enum { MOST_STRUCT_BYTES = 4096, TABLE_ALIGN = 8, FEW_DRAFTS = 32 };
 
 /* ---- Structs of other versions ---- */
 
-/* Copy the struct GIVEN of GIVEN_BYTES to TO, of TO_BYTES, in which an older caller's fields that
- * it does not have are 0. */
+/* Copy the struct GIVEN of GIVEN_BYTES to TO, of TO_BYTES.  Fields that an older caller's struct
+ * does not have are 0. */
 static int take_struct(void *to, size_t to_bytes, const void *given, size_t given_bytes)
 {
     const uint8_t *bytes = given;
@@ -40,7 +40,7 @@ static int check_options(const struct jitunwind_options *options)
     return 0;
 }
 
-/* What others in the process are to know of ARENA, which is in the list. */
+/* Publish ARENA, which is in the list, to others in the process. */
 static int tell_others(struct jitunwind *arena, uint32_t flags)
 {
     if (ju_debugger_wanted()) {
@@ -101,7 +101,7 @@ void jitunwind_close(struct jitunwind *arena)
 
 /* ---- From call frame information to rows ---- */
 
-/* What is being added: compiled before the arena is locked. */
+/* A function that is being added.  It is compiled before the arena is locked. */
 struct addition {
     uint64_t start, end;
     uint64_t known_end;             /* of what the drafts are about */

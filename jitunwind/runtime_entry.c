@@ -12,7 +12,7 @@
 
 typedef void entry_function(void *fde);
 
-/* In a program that has the unwinder linked into it, nobody but the linker finds them. */
+/* If the unwinder is linked into the program, only the linker finds these functions. */
 extern __attribute__((weak)) entry_function __register_frame, __deregister_frame;
 
 static entry_function *find(entry_function *linked, const char *name)

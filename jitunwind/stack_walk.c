@@ -27,8 +27,8 @@ static bool look_in_arena(struct stack_walk *walk, uint64_t addr)
     return true;
 }
 
-/* Padding in front of a function, of which no table tells, leads into that function, whose frame it
- * has by then: glibc's __memmove_chk runs into memmove through it. */
+/* Padding in front of a function is in no table.  Code runs through it into that function, with the
+ * function's frame: glibc's __memmove_chk runs into memmove so. */
 static enum native_result look_behind_padding(struct stack_walk *walk, uint64_t addr,
                                               struct native_place *place)
 {
@@ -51,7 +51,7 @@ static void look_in_file(struct stack_walk *walk, uint64_t addr, struct native_p
     walk->has_rule = result == NATIVE_RULE;
 }
 
-/* What was known of ADDR when it was looked at before.  Returns false if it may be otherwise now.
+/* The cached rule of ADDR.  Returns false if it may be otherwise now.
  */
 static bool recall(struct stack_walk *walk, const struct cached_rule *cached, uint64_t addr)
 {
@@ -133,8 +133,8 @@ static bool is_return_address(uint64_t addr)
 
 /* ---- Going on ---- */
 
-/* The caller goes on at IP, when the stack pointer is SP.  What is not known to be preserved has
- * been forgotten. */
+/* The caller goes on at IP, when the stack pointer is SP.  Registers that are not known to be
+ * preserved have been dropped. */
 static enum jitunwind_end go_on(struct stack_walk *walk, uint64_t ip, uint64_t sp)
 {
     ip &= MACHINE_ADDRESS_MASK;
@@ -263,7 +263,7 @@ static enum jitunwind_end step_by_frame_pointer(struct stack_walk *walk)
     return go_on(walk, ip, fp + 2 * WORD);
 }
 
-/* Somebody called what is no code: nothing has happened since, so that the return address is where
+/* A call led to an address that is not code.  Nothing has run since, so the return address is where
  * the call put it. */
 static enum jitunwind_end step_by_call(struct stack_walk *walk)
 {

@@ -1,4 +1,4 @@
-/* One step from a frame to its caller's, with whatever is known of its code. */
+/* One step from a frame to its caller's, by the best available rule. */
 #ifndef JITUNWIND_STACK_WALK_H
 #define JITUNWIND_STACK_WALK_H
 
@@ -14,7 +14,7 @@ struct stack_walk {
     bool exact; /* frame.ip is the instruction itself, not the one behind a call */
     bool innermost;
     bool scan; /* JITUNWIND_SCAN */
-    /* What is known of the code at frame.ip: */
+    /* The available information about the code at frame.ip: */
     struct frame_rule rule;
     uint32_t changed;  /* as in struct cached_rule */
     bool is_code;      /* the registry or a file has it, */

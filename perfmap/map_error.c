@@ -1,8 +1,8 @@
 /* See map_error.h.
  *
- * Without printf, which takes kilobytes of stack, and strerror, which translates and takes libc's
- * locks for that: the first error may happen in a signal handler, on a small stack, or while other
- * threads are stopped. */
+ * printf is not used, because it takes kilobytes of stack. strerror is not used, because it
+ * translates and takes libc's locks for that.  The first error may happen in a signal handler, on a
+ * small stack, or while other threads are stopped. */
 #include "perfmap/map_error.h"
 
 #include <errno.h>
@@ -10,7 +10,8 @@
 #include <stddef.h>
 #include <string.h>
 
-/* Other libcs don't know __GLIBC_PREREQ; musl's strerror takes no lock, and translates by a table. */
+/* Other libcs don't know __GLIBC_PREREQ; musl's strerror takes no lock, and translates by a table.
+ */
 #ifdef __GLIBC_PREREQ
 #define HAS_ERROR_TEXTS __GLIBC_PREREQ(2, 32)
 #else

@@ -173,7 +173,7 @@ static const char *remedy_for_open(int error)
     }
 }
 
-/* What the program, or libc, writes to descriptors 0 to 2 must not end up in the map. */
+/* Output of the program or libc to descriptors 0 to 2 must not end up in the map. */
 static int above_standard(int fd)
 {
     if (fd < 0 || fd > STDERR_FILENO)
@@ -239,8 +239,8 @@ int pm_file_open(struct map_file *file)
     return error;
 }
 
-/* Wait for the thread that is opening the file, when several threads of a forked child add at once;
- * not for long, and not a second time, since it may be stopped. */
+/* If several threads of a forked child add at once, wait for the thread that is opening the file.
+ * Wait only once and not for long, since that thread may be stopped. */
 RARE static bool wait_until_open(struct map_file *file)
 {
     const struct timespec pause = {0, OPEN_WAIT_NS};
@@ -271,9 +271,9 @@ static int look_at(struct map_file *file, int fd, struct stat *status)
     return 0;
 }
 
-/* The anchor is the offset where one of our lines ends, and a digest of the bytes before it, in one
- * word, which threads set and compare without a lock.  It shows that another writer has truncated
- * the file, however much that one has written since.
+/* The anchor is the offset at which one of our lines ends, and a digest of the bytes before it.
+ * Both are in one word, so threads set and compare it without a lock.  It shows that another writer
+ * has truncated the file, however much that one has written since.
  *
  * Returns 0 if the file has fewer than END bytes, or if it can't be read; then *KNOWN is false. */
 static uint64_t anchor_at(int fd, uint64_t end, bool *known)
@@ -324,8 +324,8 @@ static uint64_t room_below_limit(const struct stat *status)
     return limit.rlim_cur > size ? limit.rlim_cur - size : 0;
 }
 
-/* Write so close to the limit that other threads' writes at the same time may take us past it: a
- * resulting SIGXFSZ, which is sent to the writing thread, is removed before it is delivered. */
+/* Write so close to the limit that other threads' writes at the same time may take us past it.
+ * SIGXFSZ is sent to the writing thread.  It is removed before it is delivered. */
 RARE static ssize_t write_near_limit(int fd, const char *bytes, size_t size)
 {
     const struct timespec at_once = {0, 0};

@@ -20,12 +20,12 @@ struct map_file {
     struct map_error *first_error;
     _Atomic uint64_t *lost;
     _Atomic bool is_open;       /* opening has finished, with or without an error */
-    _Atomic bool is_slow;       /* a thread has waited for that in vain: no other does */
+    _Atomic bool is_slow;       /* a thread has waited in vain for is_open; no other waits */
     _Atomic int error;          /* why nothing can be written any more, or 0 */
     _Atomic int fd;             /* -1 if there is none */
-    _Atomic uint64_t lines;     /* of ours believed to be in the file */
+    _Atomic uint64_t lines;     /* our lines that should be in the file */
     _Atomic uint64_t end;       /* of the file, if no one has written since our last line */
-    _Atomic uint64_t anchor;    /* where one of them is (see map_file.c), or 0 */
+    _Atomic uint64_t anchor;    /* the place of one of our lines (see map_file.c), or 0 */
     _Atomic bool has_others;    /* another JIT writes, or has written, to it */
     _Atomic bool others_append; /* other writers of this process have been made to append */
     dev_t device;
@@ -45,7 +45,7 @@ bool pm_file_is_inherited(const struct map_file *file);
 /* By one thread, once.  Returns 0 or a negative errno, as the others do. */
 int pm_file_open(struct map_file *file);
 
-/* Append the BYTES at LINE.  The last of them, and the byte before LINE, are newlines. */
+/* Append the BYTES at LINE.  The last byte, and the byte before LINE, are newlines. */
 int pm_file_append(struct map_file *file, const char *line, size_t bytes);
 
 /* Close it.  Does not return errors of earlier calls. */

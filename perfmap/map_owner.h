@@ -1,7 +1,7 @@
-/* Which process a perf map belongs to: by its name, and whether this process wrote it.
+/* The process that a perf map belongs to: the pid in its name, and whether this process wrote it.
  *
- * /tmp/perf-<pid>.map is one file for all JITs of a process.  One left by an earlier process with
- * the same pid must be removed, or perf uses its names; one that another JIT of this process writes
+ * /tmp/perf-<pid>.map is one file for all JITs of a process.  A map of an earlier process with the
+ * same pid must be removed, or perf uses its names.  A map that another JIT of this process writes
  * must be kept.
  */
 #ifndef PERFMAP_MAP_OWNER_H
@@ -19,18 +19,19 @@ pid_t pm_name_pid(void);
 /* Whether this process has the file with STATUS open for writing. */
 bool pm_is_written_here(const struct stat *status);
 
-/* Whether the file with STATUS was written since this process started: then another JIT of it may
- * have written and closed it, as Java does.  False if there is no /proc.  Exec does not restart a
- * process. */
+/* Whether the file with STATUS was written since this process started.  If so, another JIT of it
+ * may have written and closed the file, as Java does.  False if there is no /proc.  Exec does not
+ * restart a process. */
 bool pm_is_of_this_life(const struct stat *status);
 
-/* Make this process's other descriptors that write the file FD append: node --perf-basic-prof
- * writes each line after its own last one, over whatever is there.  Returns whether there are any.
+/* Set O_APPEND on this process's other descriptors that write the file FD.  Otherwise node
+ * --perf-basic-prof writes each line after its own last one, over anything that is there.  Returns
+ * whether there are any.
  */
 bool pm_let_others_append(int fd);
 
-/* Whether this process, forked from PARENT, may close what it inherited: not if the two share a
- * descriptor table (clone(CLONE_FILES)), or if that can't be determined. */
+/* Whether this process, forked from PARENT, may close inherited descriptors.  It may not if the two
+ * share a descriptor table (clone(CLONE_FILES)), or if that can't be determined. */
 bool pm_has_own_descriptors(pid_t parent);
 
 #endif

@@ -13,8 +13,8 @@
  *     perfmap_read(&table, "/tmp/perf-1234.map", error, sizeof error);
  *     const struct perfmap_entry *entry = perfmap_find(table, ip);
  *
- * A perf map has no times, code bytes, lines or unwind tables; a jitdump (libjitdump) has them, if
- * perf record can be run with -k mono.
+ * A perf map has no times, code bytes, lines or unwind tables.  A jitdump (libjitdump) has them; it
+ * needs perf record -k mono.
  *
  * Errors: functions return 0 or a negative errno, with a text.  The library never prints, exits or
  * calls back.  The format is described in the kernel's tools/perf/Documentation/jit-interface.txt.
@@ -31,8 +31,8 @@ extern "C" {
 
 #define PERFMAP_VERSION "0.3.0"
 
-/* A program or library that compiles these sources into itself defines PERFMAP_STATIC for them and
- * then exports none of their symbols.  libperfmap.a is built that way. */
+/* A program or library that compiles these sources into itself defines PERFMAP_STATIC for them.
+ * Then it exports none of their symbols. libperfmap.a is built that way. */
 #if defined(__GNUC__) && defined(PERFMAP_STATIC)
 #define PERFMAP_API __attribute__((visibility("hidden")))
 #elif defined(__GNUC__)
@@ -41,8 +41,8 @@ extern "C" {
 #define PERFMAP_API
 #endif
 
-/* The function that is inline below is in the library as well, for callers that look it up by name
- * (dlopen, FFI).  With PERFMAP_NO_INLINE defined, this header declares it and no more. */
+/* The function that is inline below is also in the library, for callers that look it up by name
+ * (dlopen, FFI).  With PERFMAP_NO_INLINE defined, this header only declares it. */
 
 #ifdef __cplusplus
 #define PERFMAP_NULL nullptr
@@ -73,30 +73,32 @@ struct perfmap_options {
 /* Create <dir>/perf-<pid>.map, mode 0600, never through a symbolic link.  The pid is the one in
  * /proc/self.
  *
- * A stale regular file of the same user is replaced.  One that may belong to another JIT of this
- * process is appended to: one that this process has open for writing, or has closed with
- * perfmap_close, or that was written since the process started according to /proc (a file written
- * in the first 20 ms counts as stale; an exec does not restart the process).
+ * A stale regular file of the same user is replaced.  A file that may belong to another JIT of this
+ * process is appended to.  That is a file that this process has open for writing, or has closed
+ * with perfmap_close, or that was written since the process started according to /proc.  (A file
+ * written in the first 20 ms counts as stale.  An exec does not restart the process.)
  *
  * If another descriptor of this process, below 1024, writes the map without O_APPEND, as V8's does,
- * the first perfmap_add sets that flag on it: otherwise its lines and ours would overwrite each
- * other, as they do if its number is 1024 or higher.
+ * the first perfmap_add sets that flag on it.  Otherwise its lines and ours would overwrite each
+ * other.  They do so if its number is 1024 or higher.
  *
  * OPTIONS may be NULL.  Sets *MAP to NULL and returns 0 if PERFJIT does not contain the word "map"
  * (words are separated by commas) and PERFMAP_ALWAYS is not given.
  *
  * Returns 0 or a negative errno.  After a failure *MAP is a handle that only holds the text for
  * perfmap_error(): perfmap_add on it returns the same errno, and perfmap_close() frees it.  With
- * -ENOMEM *MAP may be NULL.  -EEXIST: something other than the caller's own regular file with a
- * single link is in the way, or the map of a parent process that has the same pid.  -EINVAL:
- * options->size is not set (or above 4096), or a flag is unknown.  -E2BIG: an option is set that
- * this version does not know.  -EINVAL and -E2BIG are reported even if PERFJIT does not ask for a
- * map.
+ * -ENOMEM *MAP may be NULL.  Some errors:
+ * - -EEXIST: something other than the caller's own regular file with a single link is in the way,
+ *   or the map of a parent process that has the same pid;
+ * - -EINVAL: options->size is not set (or above 4096), or a flag is unknown;
+ * - -E2BIG: an option is set that this version does not know.
  *
- * Descriptors: one, above 2, close-on-exec.  errno is preserved, and no call is a cancellation
- * point: here and in perfmap_add and perfmap_close.  Stack: less than 4 KiB.
+ * -EINVAL and -E2BIG are reported even if PERFJIT does not ask for a map.
  *
- * Threads: not on the same MAP at once.  Since 0.1.0. */
+ * Descriptors: one, above 2, close-on-exec.  Stack: less than 4 KiB.  This call, perfmap_add and
+ * perfmap_close preserve errno, and are not cancellation points.
+ *
+ * Threads: one thread at a time on the same MAP.  Since 0.1.0. */
 PERFMAP_API int perfmap_open(struct perfmap **map, const struct perfmap_options *options);
 
 /* Close the file, leaving it in place for perf, and free MAP.  Returns 0 or the first error of any
@@ -108,14 +110,14 @@ PERFMAP_API int perfmap_close(struct perfmap *map);
  * Never NULL; lives as long as MAP.  Since 0.1.0. */
 PERFMAP_API const char *perfmap_error(const struct perfmap *map);
 
-/* The path of the file, or "".  Lives as long as MAP, but changes when a forked child opens its
- * own.  Since 0.1.0. */
+/* The path of the file, or "".  The text lives as long as MAP, but changes when a forked child
+ * opens its own.  Since 0.1.0. */
 PERFMAP_API const char *perfmap_path(const struct perfmap *map);
 
 /* The number of lines that could not be written.  Since 0.1.0. */
 PERFMAP_API uint64_t perfmap_lost(const struct perfmap *map);
 
-/* PERFMAP_VERSION of the library that runs, where this header may be another's.  The text lives as
+/* PERFMAP_VERSION of the library that runs.  It may differ from this header's.  The text lives as
  * long as the process.  Since 0.2.0. */
 PERFMAP_API const char *perfmap_version(void);
 
@@ -125,29 +127,30 @@ PERFMAP_API int perfmap_add_on(struct perfmap *map, uint64_t addr, uint64_t size
 
 /* Append the line "[ADDR, ADDR + SIZE_BYTES) is function NAME" with one write(2).
  *
- * NAME is copied; each newline or other control character in it becomes a space, and a name over
- * 4000 bytes is cut at a character boundary.  NULL or "" becomes "[unnamed]".  Names of one or two
- * bytes are written as they are, although perf, at least up to 6.12, drops them.
+ * NAME is copied.  Each newline or other control character in it becomes a space.  A name over 4000
+ * bytes is cut at a character boundary.  NULL or "" becomes "[unnamed]".  Names of one or two bytes
+ * are written as they are, although perf, at least up to 6.12, drops them.
  *
- * Returns 0 or the negative errno of the write; a line is in the file whole or not at all, and one
- * that is not is counted in perfmap_lost().  -ENOENT: the file was removed.  -EBADF: the program
- * closed the descriptor.  No signal is raised, not even SIGXFSZ.  (Two exceptions.  If a full disk
- * gets room in the microsecond before a partial line is taken back, another thread's line may be
- * appended to that part, or removed with it.  Where a signal can cut a write short, as on FUSE and
- * NFS, another line may come between the two parts.)
+ * Returns 0 or the negative errno of the write.  A line is in the file whole or not at all.  A line
+ * that is not in the file is counted in perfmap_lost().  -ENOENT: the file was removed.  -EBADF:
+ * the program closed the descriptor.  No signal is raised, not even SIGXFSZ.
  *
- * If another writer truncates the map, as V8 does when it opens it, or overwrites it, the lines
- * that were there are counted in perfmap_lost() by the next perfmap_add or by perfmap_close, which
- * returns -ESTALE; writing continues.
+ * There are two exceptions.  If a full disk gets room in the microsecond before a partial line is
+ * removed, another thread's line may be appended to that part, or removed with it.  If a signal can
+ * cut a write short, as on FUSE and NFS, another line may come between the two parts.
  *
- * Threads: any number at once; there is no lock, and no call waits for a thread that is stopped in
- * another.  Signals: a signal handler may call this, even if it interrupted another call, except
- * for the first call in a forked child, which allocates memory.
+ * Another writer may truncate the map, as V8 does when it opens it, or overwrite it.  Then the
+ * lines that were there are counted in perfmap_lost() by the next perfmap_add or by perfmap_close,
+ * and that call returns -ESTALE.  Writing continues.
+ *
+ * Threads: any number at once.  There is no lock, and no call waits for a thread that is stopped in
+ * another call.  Signals: a signal handler may call this, even if it interrupted another call.
+ * Only the first call in a forked child must not be in a handler, because it allocates memory.
  *
  * Fork: a child that adds gets a map of its own, perf-<child pid>.map, and the parent's is not
- * touched.  While one thread of the child creates it, others wait, at most 0.1 s and once in the
- * child's life; if that thread is stopped, they return -EAGAIN.  Between vfork and exec the line
- * goes to the parent's map.
+ * touched.  While one thread of the child creates the map, others wait, at most 0.1 s and once in
+ * the child's life.  If that thread is stopped, they return -EAGAIN.  Between vfork and exec the
+ * line goes to the parent's map.
  *
  * Stack: less than 1.5 KiB; 5.5 KiB for names over 300 bytes; 2 KiB more for the first call in a
  * forked child.  In a program linked statically with the library but without -z now, the first
@@ -180,20 +183,20 @@ struct perfmap_entry {
 /* Read the file PATH into *TABLE, to be freed with perfmap_free.
  *
  * Accepted: hexadecimal numbers with or without 0x, names with spaces, names of one letter, a last
- * line without a newline (the name as far as it is there), CR before the newline, empty lines.  Any
- * other line is skipped and counted; so is one with a number over 64 bits, a range that extends
- * past the last address, or a NUL byte.  If an address is named twice, the last line wins; a line
- * that partly overlaps an earlier one takes only that part, and may leave pieces of the earlier
- * one, with the same name, on both sides.  An entry of size 0 owns its own address.
+ * line without a newline (its name may be cut), CR before the newline, empty lines.  Any other line
+ * is skipped and counted, also a line with a number over 64 bits, a range that extends past the
+ * last address, or a NUL byte.  If an address is named twice, the last line wins.  A line that
+ * partly overlaps an earlier one takes only the overlapping part.  Pieces of the earlier one, with
+ * the same name, may remain on both sides.  An entry of size 0 owns its own address.
  *
  * Takes O(n log n) time for n lines, and memory proportional to the file.  A file that is being
  * written is read up to its length when opened.  Names are returned as in the file, including
  * control characters.
  *
- * Returns 0, or a negative errno with a text in ERROR (of ERROR_BYTES bytes, may be NULL): -ENOENT
- * and the other errors of open(2) and read(2); -EINVAL if it is not a regular file; -EFBIG if it is
- * over 1 GiB; -ENOMEM.  *TABLE is NULL then.  Threads: all reader functions may be called by any
- * number of threads at once; a table never changes.  Since 0.1.0. */
+ * Returns 0, or a negative errno with a text in ERROR (of ERROR_BYTES bytes, may be NULL).  The
+ * errors are -ENOENT and the other errors of open(2) and read(2); -EINVAL if it is not a regular
+ * file; -EFBIG if it is over 1 GiB; -ENOMEM.  *TABLE is NULL then.  Threads: all reader functions
+ * may be called by any number of threads at once; a table never changes.  Since 0.1.0. */
 PERFMAP_API int perfmap_read(struct perfmap_table **table, const char *path, char *error,
                              size_t error_bytes);
 

@@ -29,8 +29,8 @@ static inline uint64_t pm_entry_last(const struct perfmap_entry *entry)
     return entry->size_bytes ? entry->addr + entry->size_bytes - 1 : entry->addr;
 }
 
-/* Put what is left of LINES, whose `line` members must differ, into ENTRIES by address; sorts
- * LINES.  Takes O(n log n) time, and at most twice as many entries as there are lines.
+/* Put the remaining parts of LINES into ENTRIES, by address.  The `line` members must differ.
+ * Sorts LINES.  Takes O(n log n) time, and at most twice as many entries as there are lines.
  *
  * Returns 0, or -ENOMEM with ENTRIES partly filled. */
 int pm_overlay(struct pm_entries *lines, struct pm_entries *entries);

@@ -1,7 +1,7 @@
 /* The reader of perf maps, for tools.
  *
- * The text is copied once and cut into strings in place; an entry's name points into it.  What
- * producers really write decides what is accepted:
+ * The text is copied once and cut into strings in place; an entry's name points into it.  Lines are
+ * accepted as producers really write them:
  *
  *     7f00aa001000 40 fib                  the format
  *     0x7f00aa001000 0x40 main loop        Wasmtime, Erlang, .NET, OpenJDK; names with spaces
@@ -163,7 +163,7 @@ void perfmap_free(struct perfmap_table *table)
 
 /* ---- Files ---- */
 
-/* Where an error text goes. */
+/* The destination of an error text. */
 struct error_text {
     char *text;
     size_t bytes;

@@ -42,7 +42,7 @@ uint64_t perfmap_lost(const struct perfmap *map)
 
 /* ---- The line ---- */
 
-/* Where to cut NAME without splitting a character.  What is not UTF-8 is cut at the limit. */
+/* Where to cut NAME without splitting a character.  Text that is not UTF-8 is cut at the limit. */
 static size_t name_length(const char *name)
 {
     size_t length = strnlen(name, NAME_MAX_BYTES + 1);
@@ -106,7 +106,8 @@ static struct map_file *own_file(struct perfmap *map)
     return fresh;
 }
 
-/* What a call preserves for its caller.  open(2), write(2) and close(2) are cancellation points. */
+/* State that a call preserves for its caller. open(2), write(2) and close(2) are cancellation
+ * points. */
 struct caller {
     int cancel_state, error_number;
 };
@@ -179,8 +180,8 @@ const char *perfmap_path(const struct perfmap *map)
 #define OPTION_GIVEN(options, member)                                                              \
     ((options)->size >= offsetof(struct perfmap_options, member) + sizeof((options)->member))
 
-/* A caller built with a newer header may pass a longer struct.  What it sets there would be
- * ignored, so nothing may be set. */
+/* A caller built with a newer header may pass a longer struct.  Newer members would be ignored, so
+ * none of them may be set. */
 static bool has_unknown_options(const struct perfmap_options *options)
 {
     const unsigned char *bytes = (const unsigned char *)options;

@@ -4,7 +4,6 @@
 #include "injector/inject/image/image_name.h"
 #include "injector/text/printable_text.h"
 
-#include <elf.h>
 #include <inttypes.h>
 #include <string.h>
 
@@ -172,8 +171,7 @@ void code_table_json(const struct code_table *table, FILE *stream)
 {
     const struct snapshot *snapshot = table->snapshot;
     fprintf(stream, "{\"pid\":%" PRIu32 ",\"live\":%s,\"machine\":\"%s\"", snapshot->pid,
-            snapshot->live ? "true" : "false",
-            snapshot->elf_mach == EM_AARCH64 ? "aarch64" : "x86_64");
+            snapshot->live ? "true" : "false", snapshot->machine->names[0]);
     put_dumps(table, stream);
     put_images(table, stream);
     put_functions(table, stream);

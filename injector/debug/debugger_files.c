@@ -3,7 +3,6 @@
 
 #include "injector/debug/gdb_script.h"
 
-#include <elf.h>
 #include <errno.h>
 #include <ftw.h>
 #include <stdlib.h>
@@ -65,14 +64,20 @@ static void put_word(FILE *stream, const char *word)
 static int write_start(const struct debugger_files *files, const struct code_table *table,
                        const char *const *refresh, struct findings *findings)
 {
+    const struct machine *machine = table->snapshot->machine;
+    if (!machine->gdb_pc)
+        return report_failure(findings,
+                              "perfjit gdb: what gdb calls the registers of %s is not known: use "
+                              "perfjit symbols",
+                              machine->names[0]);
     FILE *stream = fopen(files->start, "wxe");
     if (stream) {
         fprintf(stream, "source %s/perfjit_gdb.py\npython begin(", files->directory);
         char *path = path_in(files->directory, "table.json");
         put_word(stream, path ? path : "");
         free(path);
-        fprintf(stream, ", \"%s\", [",
-                table->snapshot->elf_mach == EM_AARCH64 ? "aarch64" : "x86_64");
+        fprintf(stream, ", \"%s\", (\"%s\", \"%s\", \"%s\"), [", machine->names[0], machine->gdb_pc,
+                machine->gdb_sp, machine->gdb_fp);
         for (; *refresh; refresh++) {
             put_word(stream, *refresh);
             fputs(", ", stream);

@@ -199,7 +199,6 @@ class X86:
     """Where in its function an instruction stands, as injector/unwind/code_shape.c finds out, and what
     that means for its frame."""
 
-    pc, sp, fp = "rip", "rsp", "rbp"
     PUSH, SETS, MOST_BETWEEN = 0x55, (b"\x48\x89\xe5", b"\x48\x8b\xec"), 64
     RETURNS, LEAVES = (0xC3, 0xC2), (0x5D, 0xC9)
     PREFIXES = b"\x66\x67\xf0\xf2\xf3\x2e\x36\x3e\x26\x64\x65"
@@ -298,8 +297,6 @@ class X86:
 class Aarch64:
     """x29 points at the caller's x29 and x30."""
 
-    pc, sp, fp = "pc", "sp", "x29"
-
     def returns_to(self, pc):
         del pc
         return True
@@ -311,24 +308,25 @@ class Aarch64:
         return fp + 16, word(fp + 8), word(fp)
 
 
-class FramePointers(Unwinder):
-    """Code without tables is walked by its frame pointer."""
+MACHINES = {"x86_64": X86, "aarch64": Aarch64}
 
-    def __init__(self, machine):
+
+class FramePointers(Unwinder):
+    """Code without tables is walked by its frame pointer.  Registers are what gdb calls pc, sp and fp."""
+
+    def __init__(self, machine, registers):
         super().__init__("perfjit")
-        self.machine = machine
+        self.machine, self.registers = machine, registers
 
     def __call__(self, pending):
         machine, innermost = self.machine, pending.level() == 0
-        pc = number(pending.read_register(machine.pc))
+        pc, sp, fp = (number(pending.read_register(name)) for name in self.registers)
         # A call may be the last instruction of its function; V8's deoptimizer makes frames that go on
         # at the first one.
         exact = innermost or (table.begins_at(pc) and not machine.returns_to(pc))
         code = table.code_without_table(pc if exact else pc - 1)
         if code is None:
             return None
-        sp = number(pending.read_register(machine.sp))
-        fp = number(pending.read_register(machine.fp))
         try:
             body = memory(code[0], code[1] - code[0]) if code[2] else b""
             caller = machine.frame(pc, sp, fp, body, pc - code[0], innermost and code[2])
@@ -337,19 +335,19 @@ class FramePointers(Unwinder):
         if caller is None or caller[0] <= sp:
             caller = sp, pc + exact, fp  # this frame again: that ends the stack, where gdb guesses
         info = pending.create_unwind_info(FrameId(gdb.Value(caller[0]), gdb.Value(code[0])))
-        info.add_saved_register(machine.pc, gdb.Value(caller[1]))
-        info.add_saved_register(machine.sp, gdb.Value(caller[0]))
-        info.add_saved_register(machine.fp, gdb.Value(caller[2]))
+        for name, value in zip(self.registers, (caller[1], caller[0], caller[2])):
+            info.add_saved_register(name, gdb.Value(value))
         return info
 
 
-def begin(path, machine, command):
+def begin(path, machine, registers, command):
     global REFRESH
     REFRESH = command
     load_table(path)
-    gdb.unwinder.register_unwinder(
-        None, FramePointers(Aarch64() if machine == "aarch64" else X86())
-    )
+    if machine in MACHINES:
+        gdb.unwinder.register_unwinder(None, FramePointers(MACHINES[machine](), registers))
+    else:
+        print("perfjit: code without tables is not known on machine %s: stacks end there" % machine)
     gdb.events.stop.connect(on_stop)
     gdb.invalidate_cached_frames()
 

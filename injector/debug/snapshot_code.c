@@ -9,6 +9,7 @@
 #include "injector/log/jitdump/jit_dump.h"
 #include "injector/text/printable_text.h"
 
+#include <elf.h>
 #include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>
@@ -64,18 +65,31 @@ static bool has_memory(const struct snapshot_request *request)
     return request->core || request->pid;
 }
 
+/* The machine of a DUMP alone, which is this one if it names none.  NULL: it is not known. */
+static const struct machine *machine_of_dump(const struct jit_dump *dump)
+{
+    const struct machine *machine =
+        machine_of_elf(dump->elf_mach, dump->address_bytes, dump->big_endian);
+    if (dump->elf_mach == EM_NONE)
+        return machine_here();
+    return machine ? machine : machine_numbered(dump->elf_mach);
+}
+
 /* What a dump tells of its process: its pid and machine. */
 static int take_dump(struct snapshot *snapshot, const char *path, struct findings *findings)
 {
     struct jit_dump dump;
-    char cause[256];
+    char cause[256], machine[MACHINE_TEXT_BYTES];
     *snapshot = (struct snapshot){.path = path};
     int result = jit_dump_open(&dump, path, cause, sizeof cause);
     snapshot->pid = dump.pid;
-    snapshot->elf_mach = (uint16_t)dump.elf_mach;
+    snapshot->machine = machine_of_dump(&dump);
     jit_dump_close(&dump);
     if (result)
         return report_failure(findings, "%s: %s", path, cause);
+    if (!snapshot->machine)
+        return report_failure(findings, "%s: its code is of %s, which is not known", path,
+                              machine_text(machine, dump.elf_mach));
     struct snapshot_thread *thread = snapshot_add_thread(snapshot);
     if (!thread)
         return report_failure(findings, "out of memory");
@@ -92,8 +106,8 @@ static int take_snapshot(struct snapshot_code *code, const struct snapshot_reque
     if (!request->pid)
         return take_dump(&code->snapshot, request->recording.dumps[0], findings);
     snprintf(code->live_path, sizeof code->live_path, "/proc/%" PRIu32, request->pid);
-    return live_snapshot_take(&code->snapshot, code->live_path, request->pid, stacks,
-                              &code->time_ns, findings);
+    return live_snapshot_take(&code->snapshot, code->live_path, request->pid, machine_here(),
+                              stacks, &code->time_ns, findings);
 }
 
 /* Read the dumps and maps that the snapshot's recording leads to.  A core's perf map is looked for

@@ -39,14 +39,16 @@ int thread_stacks_begin(struct thread_stacks *stacks, const struct snapshot *sna
                         struct findings *findings)
 {
     *stacks = (struct thread_stacks){.snapshot = snapshot, .records = records};
-    const struct unwind_machine *machine = unwind_machine_of(snapshot->elf_mach);
+    if (!machine_unwinds(snapshot->machine))
+        return report_failure(findings, "%s: stacks of %s can't be unwound", snapshot->path,
+                              snapshot->machine->names[0]);
     uint32_t life = process_life_at(&processes->lives, snapshot->pid,
                                     (struct life_moment){time_ns, UINT64_MAX});
-    if (!machine || life == NO_LIFE)
+    if (life == NO_LIFE)
         return report_failure(findings, "%s: nothing is mapped in process %" PRIu32, snapshot->path,
                               snapshot->pid);
     if (space_source_begin(&stacks->source, records, processes, timelines) ||
-        stack_walker_begin(&stacks->walker, &stacks->source, root, machine) ||
+        stack_walker_begin(&stacks->walker, &stacks->source, root, snapshot->machine) ||
         address_space_begin(&stacks->space, &stacks->source, life, NULL) ||
         address_space_play(&stacks->space, time_ns))
         return report_failure(findings, "out of memory");
@@ -198,15 +200,15 @@ static int add_walked(struct thread_stacks *stacks, size_t i)
 
 int thread_stack_walk(struct thread_stacks *stacks, const struct snapshot_thread *thread)
 {
-    uint8_t registers[8 * SNAPSHOT_REGISTERS];
-    const struct sample_format format = {.regs_user = stacks->snapshot->register_mask};
+    uint8_t registers[8 * PERF_REGISTERS];
+    const struct sample_format format = {.regs_user = machine_perf_mask(stacks->snapshot->machine)};
     struct user_sample sample = {.format = &format,
                                  .abi = USER_ABI_64,
                                  .registers = thread->has_registers ? registers : NULL,
                                  .stack = thread->stack,
                                  .stack_bytes = thread->stack_bytes};
     uint8_t *at = registers;
-    for (unsigned i = 0; i < SNAPSHOT_REGISTERS; i++)
+    for (unsigned i = 0; i < PERF_REGISTERS; i++)
         if (format.regs_user >> i & 1) {
             perf_put_u64(at, thread->registers[i]);
             at += 8;

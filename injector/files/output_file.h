@@ -1,7 +1,7 @@
 /* A file that appears whole or not at all: written under a temporary name beside its own, then
  * renamed.  That holds if the process dies, but not if the machine does: nothing is synced
- * (docs/decisions.md).  "-" stands for standard output: the file is kept in memory, for the caller
- * to pass on when it is whole. */
+ * (docs/decisions/output-files.md).  "-" stands for standard output: the file is kept in memory,
+ * for the caller to pass on when it is whole. */
 #ifndef PERFJIT_OUTPUT_FILE_H
 #define PERFJIT_OUTPUT_FILE_H
 

@@ -131,6 +131,11 @@ static const struct finding_text texts[FINDING_KINDS] = {
                                "left out: it is the map of another process or run, or its process "
                                "had no code left when it was written",
                                true},
+    [FINDING_MACHINE_UNKNOWN] =
+        {"recording of a machine that is not known",
+         "its stacks are left to perf, its native functions have no names, and ELF files that are "
+         "made of its perf maps name no machine",
+         false},
     [FINDING_SAMPLE_BROKEN] = {"sample that contradicts itself",
                                "left out: the offset of its stack, or of what follows it, is not "
                                "known; with --stacks keep it is passed on",

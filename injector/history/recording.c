@@ -2,6 +2,7 @@
 #include "injector/history/recording.h"
 
 #include "injector/arrays/array.h"
+#include "injector/recording/host/recording_host.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -58,6 +59,7 @@ static int read_input(struct recording *recording, const struct recording_reques
 {
     const struct perf_map_options perf_maps = {request->no_perf_map, request->perf_maps,
                                                request->perf_map_count, request->root};
+    recording_machine_report(&recording->input.file, machine_here(), findings);
     if (records_read(&recording->records, &recording->input.file, findings) ||
         jit_processes_read(&recording->processes, &recording->records, request->dumps,
                            request->dump_count, &perf_maps, request->root, request->any_owner,

@@ -3,6 +3,7 @@
 #define PERFJIT_CFI_PROGRAM_H
 
 #include "injector/native/cfi_row.h"
+#include "jitdump/format/eh_entry.h"
 
 /* An FDE and its CIE, whatever table they stand in. */
 struct cfi_entry {
@@ -17,6 +18,22 @@ struct cfi_entry {
     size_t instructions_bytes;
 };
 
+/* That of a CIE, and of an FDE about SIZE bytes from START on. */
+static inline struct cfi_entry cfi_entry_of(const struct eh_cie *cie, uint64_t start, uint64_t size,
+                                            const uint8_t *instructions, size_t instructions_bytes)
+{
+    return (struct cfi_entry){.start = start,
+                              .end = start + size,
+                              .code_align = cie->code_align,
+                              .data_align = cie->data_align,
+                              .return_register = cie->return_register,
+                              .signal_frame = cie->signal_frame,
+                              .initial = cie->instructions,
+                              .initial_bytes = cie->instructions_bytes,
+                              .instructions = instructions,
+                              .instructions_bytes = instructions_bytes};
+}
+
 /* How much work may still be done for one sample: call frame instructions, operations, entries.
  * What runs out of it gives no row. */
 struct unwind_budget {
@@ -29,7 +46,7 @@ static inline bool unwind_budget_take(struct unwind_budget *budget)
 }
 
 /* Find what ENTRY says of address PC, which lies in it.  Returns false if it makes no sense. */
-bool cfi_row_find(const struct cfi_entry *entry, uint64_t pc, const struct unwind_machine *machine,
+bool cfi_row_find(const struct cfi_entry *entry, uint64_t pc, const struct machine *machine,
                   struct unwind_budget *budget, struct cfi_row *row);
 
 #endif

@@ -2,7 +2,8 @@
 #ifndef PERFJIT_CFI_ROW_H
 #define PERFJIT_CFI_ROW_H
 
-#include "injector/recording/unwind_machine.h"
+#include "injector/recording/machine.h"
+#include "jitdump/format/cfa_instruction.h"
 
 #include <stdbool.h>
 
@@ -16,16 +17,10 @@ enum register_rule_kind {
     REGISTER_IS_EXPRESSION,
 };
 
-/* A DWARF expression, in the table. */
-struct cfi_expression {
-    const uint8_t *bytes;
-    size_t size;
-};
-
 struct register_rule {
     uint8_t kind; /* enum register_rule_kind */
     int64_t offset;
-    struct cfi_expression expression;
+    struct cfa_block expression;
 };
 
 struct cfi_row {

@@ -1,14 +1,8 @@
-/* The .eh_frame or .debug_frame of a file: which of its entries is about an address.
+/* The .eh_frame or .debug_frame of a file: which of its entries is about an address.  Their
+ * formats: jitdump/format/eh_entry.h.
  *
- * An .eh_frame_hdr that has a sorted table finds an entry without reading the others (its format
- * and that of .eh_frame: jitdump/format/eh_frame.h).  Without one all entries are read once.
- *
- * .debug_frame is laid out as .eh_frame, but for
- *      id 0xffffffff: a CIE; else an FDE, whose CIE begins `id` bytes into the section
- *      CIE of version 4: u8 address_size, u8 segment_size behind the augmentation
- *      pointers are addresses, as wide as the machine's
- * and both have a 64-bit form: length 0xffffffff, then u64 length, and id of 64 bits in
- * .debug_frame.
+ * An .eh_frame_hdr that has a sorted table finds an entry without reading the others.  Without one
+ * all entries are read once.
  *
  * An entry is valid if it lies in the section, its CIE does, and its instructions lie in it.  One
  * that is not ends the search at it.

@@ -7,11 +7,11 @@
 #include "injector/profile/group_counts.h"
 #include "injector/profile/profile_events.h"
 #include "injector/profile/thread_names.h"
+#include "injector/recording/host/recording_host.h"
 #include "injector/unwind/addresses/life_walk.h"
 #include "injector/unwind/stacks/stack_walk.h"
 #include "injector/unwind/stacks/user_stacks.h"
 
-#include <elf.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -43,7 +43,7 @@ struct profile_run {
     uint32_t place; /* in the first of these */
     struct {
         const struct recorded_map *last; /* that had a sample */
-        size_t steps;                   /* taken to find it */
+        size_t steps;                    /* taken to find it */
     } ahead;
     bool unwinds;
 };
@@ -342,10 +342,11 @@ static int begin(struct profile_run *run)
 {
     const struct profile_source *source = run->source;
     const struct perf_file *file = source->records->file;
-    const struct unwind_machine *machine = user_stacks_machine(file);
-    run->unwinds = machine != NULL;
+    static const struct machine unknown; /* no native file is of it */
+    const struct machine *machine = recording_machine(file, machine_here());
+    run->unwinds = machine_unwinds(machine);
     if (!machine)
-        machine = unwind_machine_of(EM_X86_64);
+        machine = &unknown;
     if (call_profile_begin(run->to) || profile_events_add(run->to, file) ||
         sample_formats_read(&run->formats, file) ||
         thread_names_begin(&run->threads, &source->records->threads, &source->processes->lives) ||

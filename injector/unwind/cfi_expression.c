@@ -303,7 +303,7 @@ static void run_operation(struct evaluation *run, uint8_t opcode)
     }
 }
 
-enum expression_result cfi_expression_evaluate(const struct cfi_expression *expression,
+enum expression_result cfi_expression_evaluate(const struct cfa_block *expression,
                                                const uint64_t *initial,
                                                const struct unwind_frame *frame,
                                                const struct user_stack *stack,

@@ -14,7 +14,7 @@ enum expression_result {
 
 /* Evaluate EXPRESSION with the registers of FRAME; INITIAL, unless it is NULL, is the value that it
  * begins with: the CFA. */
-enum expression_result cfi_expression_evaluate(const struct cfi_expression *expression,
+enum expression_result cfi_expression_evaluate(const struct cfa_block *expression,
                                                const uint64_t *initial,
                                                const struct unwind_frame *frame,
                                                const struct user_stack *stack,

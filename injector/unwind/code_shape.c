@@ -4,7 +4,6 @@
 #include "jitdump/format/byte_cursor.h"
 #include "jitdump/instructions/x86_64_decoder.h"
 
-#include <elf.h>
 #include <string.h>
 
 /* ---- x86-64 ---- */
@@ -190,6 +189,15 @@ static size_t call_x86_64(const uint8_t *code, size_t size, int64_t *by)
     return X86_64_CALL_BYTES;
 }
 
+/* mov $15, %rax (or %eax); syscall */
+static bool is_signal_return_x86_64(const uint8_t *code, size_t size)
+{
+    static const uint8_t full[] = {0x48, 0xc7, 0xc0, 15, 0, 0, 0, 0x0f, 0x05};
+    static const uint8_t brief[] = {0xb8, 15, 0, 0, 0, 0x0f, 0x05};
+    return (size >= sizeof full && memcmp(code, full, sizeof full) == 0) ||
+           (size >= sizeof brief && memcmp(code, brief, sizeof brief) == 0);
+}
+
 /* ---- aarch64 ---- */
 
 enum { WORD_BYTES = 4 };
@@ -290,18 +298,48 @@ static size_t call_aarch64(const uint8_t *code, size_t size, int64_t *by)
     return (word & 0xfc000000) == 0x94000000 ? WORD_BYTES : 0;
 }
 
-/* ---- Either ---- */
-
-size_t code_next_call(const struct unwind_machine *machine, const uint8_t *code, size_t size,
-                      size_t from, int64_t *target)
+/* mov x8, #139; svc #0 */
+static bool is_signal_return_aarch64(const uint8_t *code, size_t size)
 {
-    bool aarch64 = machine->elf_mach == EM_AARCH64;
-    if (from && !aarch64)
-        from -= X86_64_CALL_BYTES - 1; /* what was found may have been none, and have one in it */
-    for (size_t at = from; at < size; at += aarch64 ? WORD_BYTES : 1) {
+    static const uint8_t bytes[] = {0x68, 0x11, 0x80, 0xd2, 0x01, 0, 0, 0xd4};
+    return size >= sizeof bytes && memcmp(code, bytes, sizeof bytes) == 0;
+}
+
+/* ---- All ---- */
+
+struct code_shape {
+    size_t call_bytes;        /* of a direct call */
+    size_t instruction_align; /* an instruction is at a multiple of it */
+    enum code_place (*place)(const uint8_t *code, size_t size, size_t offset, bool calls);
+    bool (*ends_in_call)(const uint8_t *code, size_t size);
+    size_t (*call)(const uint8_t *code, size_t size, int64_t *by);
+    bool (*jumps_to)(const uint8_t *code, size_t size, int64_t target);
+    size_t (*nop)(const uint8_t *code, size_t size);
+    bool (*is_signal_return)(const uint8_t *code, size_t size);
+};
+
+static const struct code_shape shapes[MACHINE_CODES] = {
+    [CODE_X86_64] = {X86_64_CALL_BYTES, 1, place_x86_64, ends_in_call_x86_64, call_x86_64,
+                     jumps_to_x86_64, nop_x86_64, is_signal_return_x86_64},
+    [CODE_AARCH64] = {WORD_BYTES, WORD_BYTES, place_aarch64, ends_in_call_aarch64, call_aarch64,
+                      jumps_to_aarch64, nop_aarch64, is_signal_return_aarch64},
+};
+
+/* NULL: how its code looks is not known. */
+static const struct code_shape *shape_of(const struct machine *machine)
+{
+    return machine->code == CODE_UNKNOWN ? NULL : &shapes[machine->code];
+}
+
+size_t code_next_call(const struct machine *machine, const uint8_t *code, size_t size, size_t from,
+                      int64_t *target)
+{
+    const struct code_shape *shape = shape_of(machine);
+    if (from && shape) /* what was found may have been none, and have one in it */
+        from -= shape->call_bytes - shape->instruction_align;
+    for (size_t at = from; shape && at < size; at += shape->instruction_align) {
         int64_t by = 0;
-        size_t bytes = aarch64 ? call_aarch64(code + at, size - at, &by)
-                               : call_x86_64(code + at, size - at, &by);
+        size_t bytes = shape->call(code + at, size - at, &by);
         *target = (int64_t)at + by;
         if (bytes)
             return at + bytes;
@@ -309,63 +347,52 @@ size_t code_next_call(const struct unwind_machine *machine, const uint8_t *code,
     return 0;
 }
 
-bool code_jumps_to(const struct unwind_machine *machine, const uint8_t *code, size_t size,
-                   int64_t target)
+bool code_jumps_to(const struct machine *machine, const uint8_t *code, size_t size, int64_t target)
 {
-    bool aarch64 = machine->elf_mach == EM_AARCH64;
-    for (size_t at = 0; at < size; at += aarch64 ? WORD_BYTES : 1)
-        if (aarch64 ? jumps_to_aarch64(code + at, size - at, target - (int64_t)at)
-                    : jumps_to_x86_64(code + at, size - at, target - (int64_t)at))
+    const struct code_shape *shape = shape_of(machine);
+    for (size_t at = 0; shape && at < size; at += shape->instruction_align)
+        if (shape->jumps_to(code + at, size - at, target - (int64_t)at))
             return true;
     return false;
 }
 
-enum code_place code_place_of(const struct unwind_machine *machine, const uint8_t *code,
-                              size_t size, size_t offset, bool calls)
+enum code_place code_place_of(const struct machine *machine, const uint8_t *code, size_t size,
+                              size_t offset, bool calls)
 {
-    if (!code || offset > size)
+    const struct code_shape *shape = shape_of(machine);
+    if (!shape || !code || offset > size)
         return PLACE_UNKNOWN;
-    return machine->elf_mach == EM_AARCH64 ? place_aarch64(code, size, offset, calls)
-                                           : place_x86_64(code, size, offset, calls);
+    return shape->place(code, size, offset, calls);
 }
 
-bool code_ends_in_call(const struct unwind_machine *machine, const uint8_t *code, size_t size)
+bool code_ends_in_call(const struct machine *machine, const uint8_t *code, size_t size)
 {
-    return machine->elf_mach == EM_AARCH64 ? ends_in_call_aarch64(code, size)
-                                           : ends_in_call_x86_64(code, size);
+    const struct code_shape *shape = shape_of(machine);
+    return shape && shape->ends_in_call(code, size);
 }
 
-bool code_ends_in_direct_call(const struct unwind_machine *machine, const uint8_t *code,
-                              size_t size, int64_t *by)
+bool code_ends_in_direct_call(const struct machine *machine, const uint8_t *code, size_t size,
+                              int64_t *by)
 {
-    bool aarch64 = machine->elf_mach == EM_AARCH64;
-    size_t bytes = aarch64 ? WORD_BYTES : X86_64_CALL_BYTES;
-    if (size < bytes)
+    const struct code_shape *shape = shape_of(machine);
+    if (!shape || size < shape->call_bytes)
         return false;
-    bool is_call = aarch64 ? call_aarch64(code + size - bytes, bytes, by)
-                           : call_x86_64(code + size - bytes, bytes, by);
-    *by -= (int64_t)bytes;
+    bool is_call = shape->call(code + size - shape->call_bytes, shape->call_bytes, by);
+    *by -= (int64_t)shape->call_bytes;
     return is_call;
 }
 
-size_t code_padding_bytes(const struct unwind_machine *machine, const uint8_t *code, size_t size)
+size_t code_padding_bytes(const struct machine *machine, const uint8_t *code, size_t size)
 {
-    size_t at = 0, bytes = 1;
+    const struct code_shape *shape = shape_of(machine);
+    size_t at = 0, bytes = shape != NULL;
     for (; at < size && bytes; at += bytes)
-        bytes = machine->elf_mach == EM_AARCH64 ? nop_aarch64(code + at, size - at)
-                                                : nop_x86_64(code + at, size - at);
+        bytes = shape->nop(code + at, size - at);
     return at < size ? at : 0;
 }
 
-bool code_is_signal_return(const struct unwind_machine *machine, const uint8_t *code, size_t size)
+bool code_is_signal_return(const struct machine *machine, const uint8_t *code, size_t size)
 {
-    /* mov $15, %rax (or %eax); syscall */
-    static const uint8_t x86_64[] = {0x48, 0xc7, 0xc0, 15, 0, 0, 0, 0x0f, 0x05};
-    static const uint8_t x86_64_short[] = {0xb8, 15, 0, 0, 0, 0x0f, 0x05};
-    /* mov x8, #139; svc #0 */
-    static const uint8_t aarch64[] = {0x68, 0x11, 0x80, 0xd2, 0x01, 0, 0, 0xd4};
-    if (machine->elf_mach == EM_AARCH64)
-        return size >= sizeof aarch64 && memcmp(code, aarch64, sizeof aarch64) == 0;
-    return (size >= sizeof x86_64 && memcmp(code, x86_64, sizeof x86_64) == 0) ||
-           (size >= sizeof x86_64_short && memcmp(code, x86_64_short, sizeof x86_64_short) == 0);
+    const struct code_shape *shape = shape_of(machine);
+    return shape && shape->is_signal_return(code, size);
 }

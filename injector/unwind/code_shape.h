@@ -8,7 +8,7 @@
 #ifndef PERFJIT_CODE_SHAPE_H
 #define PERFJIT_CODE_SHAPE_H
 
-#include "injector/recording/unwind_machine.h"
+#include "injector/recording/machine.h"
 
 #include <stdbool.h>
 
@@ -23,39 +23,38 @@ enum code_place {
 
 /* Where the instruction at OFFSET of the SIZE bytes at CODE, a function, stands.  One that CALLS is
  * not about to leave the function. */
-enum code_place code_place_of(const struct unwind_machine *machine, const uint8_t *code,
-                              size_t size, size_t offset, bool calls);
+enum code_place code_place_of(const struct machine *machine, const uint8_t *code, size_t size,
+                              size_t offset, bool calls);
 
 /* Whether the last of the SIZE bytes at CODE can be a call's, so that what follows is a return
  * address. */
-bool code_ends_in_call(const struct unwind_machine *machine, const uint8_t *code, size_t size);
+bool code_ends_in_call(const struct machine *machine, const uint8_t *code, size_t size);
 
 enum { LONGEST_CALL_BYTES = 8 };
 
 /* Whether it can be a direct call's, which leads *BY bytes from its end. */
-bool code_ends_in_direct_call(const struct unwind_machine *machine, const uint8_t *code,
-                              size_t size, int64_t *by);
+bool code_ends_in_direct_call(const struct machine *machine, const uint8_t *code, size_t size,
+                              int64_t *by);
 
 /* Where the next direct call among the SIZE bytes at CODE ends, behind FROM, 0 or where another one
  * ends; 0: there is none.
  * *TARGET: where it leads, in bytes from CODE's begin.  On x86-64 each byte may begin an
  * instruction: what is found is a call only if its target tells so. */
-size_t code_next_call(const struct unwind_machine *machine, const uint8_t *code, size_t size,
-                      size_t from, int64_t *target);
+size_t code_next_call(const struct machine *machine, const uint8_t *code, size_t size, size_t from,
+                      int64_t *target);
 
 /* Whether one of the SIZE bytes at CODE can begin a direct jump to TARGET, as above. */
-bool code_jumps_to(const struct unwind_machine *machine, const uint8_t *code, size_t size,
-                   int64_t target);
+bool code_jumps_to(const struct machine *machine, const uint8_t *code, size_t size, int64_t target);
 
 /* How many bytes of instructions that do nothing the SIZE bytes at CODE begin with; 0 if there is
  * nothing else.  A function may run into the next one through them, as glibc's __memmove_chk does,
  * and no table has them. */
-size_t code_padding_bytes(const struct unwind_machine *machine, const uint8_t *code, size_t size);
+size_t code_padding_bytes(const struct machine *machine, const uint8_t *code, size_t size);
 
 enum { MOST_PADDING_BYTES = 64 };
 
 /* Whether the SIZE bytes at CODE begin with the system call that ends a signal handler: where
  * handlers return to, though nobody calls them from there. */
-bool code_is_signal_return(const struct unwind_machine *machine, const uint8_t *code, size_t size);
+bool code_is_signal_return(const struct machine *machine, const uint8_t *code, size_t size);
 
 #endif

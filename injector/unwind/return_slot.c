@@ -14,7 +14,7 @@ static void go_to_caller(struct unwind_step *step, uint64_t slot, uint64_t pc,
 
 enum unwind_result unwind_by_slot(struct unwind_step *step, struct unwind_frame *frame)
 {
-    const struct unwind_machine *machine = step->machine;
+    const struct machine *machine = step->machine;
     uint64_t sp = frame->registers[machine->sp];
     if (!step->calls || frame->innermost || machine->link_register != UNWIND_NO_REGISTER ||
         sp % WORD)

@@ -16,7 +16,7 @@ static bool shorten_slot(int16_t *slot, const struct register_rule *rule)
            rule->offset / WORD > INT16_MIN && rule->offset / WORD < INT16_MAX;
 }
 
-static bool is_saved(const struct unwind_machine *machine, unsigned reg)
+static bool is_saved(const struct machine *machine, unsigned reg)
 {
     for (size_t i = 0; i < machine->saved_count; i++)
         if (machine->saved[i] == reg)
@@ -25,7 +25,7 @@ static bool is_saved(const struct unwind_machine *machine, unsigned reg)
 }
 
 bool unwind_rule_shorten(struct unwind_rule *rule, const struct cfi_row *row,
-                         const struct unwind_machine *machine)
+                         const struct machine *machine)
 {
     *rule = (struct unwind_rule){.kind = RULE_SHORT,
                                  .cfa_register = row->cfa_register,
@@ -86,7 +86,7 @@ static void load_register(const struct unwind_step *step, const struct unwind_fr
 enum unwind_result unwind_by_rule(struct unwind_step *step, const struct unwind_rule *rule,
                                   struct unwind_frame *frame)
 {
-    const struct unwind_machine *machine = step->machine;
+    const struct machine *machine = step->machine;
     struct unwind_frame caller = *frame;
     if (!unwind_frame_knows(frame, rule->cfa_register))
         return UNWIND_CUT;
@@ -238,7 +238,7 @@ static enum unwind_result try_made_frame(struct unwind_step *step, uint64_t fp,
 /* By the frame record that the frame pointer points to: the caller's, and the return address. */
 static enum unwind_result try_frame_pointer(struct unwind_step *step, struct unwind_frame *frame)
 {
-    const struct unwind_machine *machine = step->machine;
+    const struct machine *machine = step->machine;
     uint64_t fp = frame->registers[machine->fp];
     if (!unwind_frame_knows(frame, machine->fp))
         return UNWIND_CUT;
@@ -251,7 +251,7 @@ static enum unwind_result try_frame_pointer(struct unwind_step *step, struct unw
 /* Where nothing has been pushed: the return address is on top of the stack, or in its register. */
 static enum unwind_result try_top(struct unwind_step *step, struct unwind_frame *frame)
 {
-    const struct unwind_machine *machine = step->machine;
+    const struct machine *machine = step->machine;
     uint64_t sp = frame->registers[machine->sp];
     if (machine->link_register == UNWIND_NO_REGISTER)
         return try_caller(step, sp, 0, sp + WORD, frame);

@@ -48,7 +48,7 @@ enum call_evidence {
 
 /* What a step needs beside the frame. */
 struct unwind_step {
-    const struct unwind_machine *machine;
+    const struct machine *machine;
     const struct user_stack *stack;
     struct unwind_budget *budget;
     /* Whether code is at ADDR, and, as far as its bytes are known, a call in front of it. */
@@ -63,7 +63,7 @@ struct unwind_step {
 
 /* Make *RULE of ROW.  Returns false if it has another form. */
 bool unwind_rule_shorten(struct unwind_rule *rule, const struct cfi_row *row,
-                         const struct unwind_machine *machine);
+                         const struct machine *machine);
 
 /* Go from FRAME to its caller by RULE, a RULE_SHORT, or by ROW. */
 enum unwind_result unwind_by_rule(struct unwind_step *step, const struct unwind_rule *rule,

@@ -2,7 +2,7 @@
 #ifndef PERFJIT_USER_STACK_H
 #define PERFJIT_USER_STACK_H
 
-#include "injector/recording/unwind_machine.h"
+#include "injector/recording/machine.h"
 #include "jitdump/format/byte_cursor.h"
 
 struct user_stack {

@@ -43,12 +43,8 @@ static const char *check(const struct jitdump_frame *frame)
     for (uint32_t i = 0; i < frame->saved_count; i++)
         if (!can_be_saved(frame, frame->saved[i]))
             return "a saved register that can't be one";
-    if (frame->flags & JITDUMP_FRAME_IMM32)
-        return "JITDUMP_FRAME_IMM32 is for x86-64";
-    if (frame->flags & JITDUMP_FRAME_RED_ZONE)
-        return "JITDUMP_FRAME_RED_ZONE is for x86-64";
-    if (frame->flags & JITDUMP_FRAME_MOV_POP)
-        return "JITDUMP_FRAME_MOV_POP is for x86-64";
+    if (cfi_check_flags(frame))
+        return cfi_check_flags(frame);
     if (frame->stack_bytes % STACK_ALIGN)
         return "stack_bytes is not a multiple of 16";
     return frame->stack_bytes > STACK_BYTES_MAX ? "stack_bytes doesn't fit in 24 bits" : NULL;
@@ -218,6 +214,7 @@ static void entered(struct jitdump_cfi *cfi, const struct jitdump_frame *frame, 
 }
 
 const struct cfi_arch jd_cfi_aarch64 = {
+    .arch = JITDUMP_AARCH64,
     .cie = {.code_align = INSTRUCTION,
             .data_align = -WORD,
             .return_register = JITDUMP_X30,

@@ -1,4 +1,9 @@
-/* What the builder of unwind tables needs to know about an architecture: one table each.
+/* What the builder of unwind tables needs to know about an architecture: one entry each, in a file
+ * of its own.
+ *
+ * How to add a machine: in cfi.h its number, its registers and the instructions of its frames; a
+ * file jitdump/cfi/cfi_NAME.c with its entry, declared below; a line in cfi_arches.  To check its
+ * frames too: a machine in jitdump/instructions (code_step.h).
  *
  * The functions describe by the public directives of cfi.h, at code offset AT, and return the
  * offset after the instructions that they describe.  With a NULL builder the directives do
@@ -19,6 +24,7 @@ struct cfi_room {
 };
 
 struct cfi_arch {
+    enum jitdump_arch arch;
     struct eh_cie cie;  /* the rules at a function's first instruction */
     int64_t cfa_offset; /* of those rules */
 
@@ -49,18 +55,28 @@ extern const struct cfi_arch jd_cfi_x86_64;
 extern const struct cfi_arch jd_cfi_aarch64;
 extern const struct cfi_arch jd_cfi_riscv64;
 
-/* NULL for a machine that isn't in the enum. */
+/* NULL for a machine that isn't in the table. */
 static inline const struct cfi_arch *cfi_arch_of(enum jitdump_arch arch)
 {
-    switch (arch) {
-    case JITDUMP_X86_64:
-        return &jd_cfi_x86_64;
-    case JITDUMP_AARCH64:
-        return &jd_cfi_aarch64;
-    case JITDUMP_RISCV64:
-        return &jd_cfi_riscv64;
-    }
+    static const struct cfi_arch *const cfi_arches[] = {
+        &jd_cfi_x86_64,
+        &jd_cfi_aarch64,
+        &jd_cfi_riscv64,
+    };
+    for (size_t i = 0; i < sizeof cfi_arches / sizeof cfi_arches[0]; i++)
+        if (cfi_arches[i]->arch == arch)
+            return cfi_arches[i];
     return NULL;
+}
+
+/* What is wrong with the flags of FRAME on machines other than x86-64, or NULL. */
+static inline const char *cfi_check_flags(const struct jitdump_frame *frame)
+{
+    if (frame->flags & JITDUMP_FRAME_IMM32)
+        return "JITDUMP_FRAME_IMM32 is for x86-64";
+    if (frame->flags & JITDUMP_FRAME_RED_ZONE)
+        return "JITDUMP_FRAME_RED_ZONE is for x86-64";
+    return frame->flags & JITDUMP_FRAME_MOV_POP ? "JITDUMP_FRAME_MOV_POP is for x86-64" : NULL;
 }
 
 /* Where the first slot of FRAME is stored, in a prologue that is at AT.  Without a builder, where

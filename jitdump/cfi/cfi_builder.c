@@ -471,12 +471,12 @@ void jitdump_cfi_restore_state(struct jitdump_cfi *cfi, uint64_t at)
 }
 
 /* What is wrong with SIZE bytes of raw instructions, or NULL. */
-static const char *check_escape(const void *bytes, size_t size)
+static const char *check_escape(const struct jitdump_cfi *cfi, const void *bytes, size_t size)
 {
     struct cfa_program program;
     if (size && !bytes)
         return "size is set, and bytes is NULL";
-    const char *wrong = jd_cfa_program_check(bytes, size, false, &program);
+    const char *wrong = jd_cfa_program_check(&cfi->arch->cie, bytes, size, false, &program);
     if (!wrong && program.advances)
         wrong = "an escape that advances the location";
     if (!wrong && program.remembered_count)
@@ -488,7 +488,7 @@ void jitdump_cfi_escape(struct jitdump_cfi *cfi, uint64_t at, const void *bytes,
 {
     if (!at_offset(cfi, at, size))
         return;
-    const char *wrong = check_escape(bytes, size);
+    const char *wrong = check_escape(cfi, bytes, size);
     if (wrong)
         fail_at(cfi, at, wrong);
     else

@@ -17,14 +17,6 @@ static void say(struct jitdump_cfi *cfi, const struct frame_check *check)
                  check->beyond, *trusted ? "; " : "", trusted);
 }
 
-/* NULL: its instructions are not known. */
-static const struct code_machine *machine_of(const struct jitdump_cfi *cfi)
-{
-    return cfi->arch == &jd_cfi_x86_64    ? &jd_machine_x86_64
-           : cfi->arch == &jd_cfi_aarch64 ? &jd_machine_aarch64
-                                          : NULL;
-}
-
 int jitdump_cfi_check(struct jitdump_cfi *cfi, const void *bytes, uint64_t code_size)
 {
     struct jitdump_unwind unwind;
@@ -34,7 +26,7 @@ int jitdump_cfi_check(struct jitdump_cfi *cfi, const void *bytes, uint64_t code_
     cfi->checked[0] = '\0';
     if (code_size && !bytes)
         return -EINVAL;
-    const struct code_machine *machine = machine_of(cfi);
+    const struct code_machine *machine = cfi->arch ? jd_code_machine(cfi->arch->arch) : NULL;
     int error = jitdump_cfi_finish(cfi, code_size, &unwind);
     if (!error && machine)
         error = jd_tables_check(&check, machine, unwind.data, unwind.unwinding_size,

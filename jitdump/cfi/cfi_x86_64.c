@@ -235,6 +235,7 @@ static void entered(struct jitdump_cfi *cfi, const struct jitdump_frame *frame, 
 }
 
 const struct cfi_arch jd_cfi_x86_64 = {
+    .arch = JITDUMP_X86_64,
     .cie = {.code_align = 1,
             .data_align = -WORD,
             .return_register = JITDUMP_RIP,

@@ -3,7 +3,6 @@
 
 #include "jitdump/cfi_check/frame_match.h"
 
-#include <elf.h>
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
@@ -455,13 +454,6 @@ static void check_code(struct checker *checker)
             !block_at(checker, row->start)->known)
             enter(checker, row->start);
     }
-}
-
-const struct code_machine *jd_code_machine(uint32_t elf_mach)
-{
-    return elf_mach == EM_X86_64    ? &jd_machine_x86_64
-           : elf_mach == EM_AARCH64 ? &jd_machine_aarch64
-                                    : NULL;
 }
 
 static void release(struct checker *checker)

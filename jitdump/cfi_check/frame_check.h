@@ -31,9 +31,6 @@ struct frame_check {
     uint64_t beyond; /* the first offset at which a row could not be compared, or UINT64_MAX */
 };
 
-/* NULL: nothing is known of the machine whose ELF number is ELF_MACH. */
-const struct code_machine *jd_code_machine(uint32_t elf_mach);
-
 /* Compare the SIZE bytes at CODE with the COUNT FDEs, ascending.  Returns 0, -ENOMEM, or -EFBIG for
  * code that is too large to be followed. */
 int jd_frame_check(struct frame_check *check, const struct code_machine *machine,

@@ -1,29 +1,20 @@
 /* See frame_rows.h.  Source: DWARF 5, section 6.4.2. */
 #include "jitdump/cfi_check/frame_rows.h"
 
-#include "jitdump/format/cfa_opcode.h"
+#include "jitdump/format/cfa_instruction.h"
 
 #include <errno.h>
 #include <stdlib.h>
-#include <string.h>
 
-enum {
-    CFA_def_cfa_expression = 0x0f,
-    CFA_expression = 0x10,
-    CFA_val_expression = 0x16,
-    CFA_aarch64_negate_ra_state_with_pc = 0x2c,
-    CFA_aarch64_negate_ra_state = 0x2d,
-    CFA_gnu_args_size = 0x2e,
-    CFA_gnu_negative_offset_extended = 0x2f,
-};
-
-enum { REMEMBERED_MAX = 32, X86_64_REGISTERS = 17, DWARF_D0 = 64, D8 = 32 };
+enum { REMEMBERED_MAX = 32 };
 
 struct row_run {
     const struct code_machine *machine;
     const struct eh_cie *cie;
-    struct frame_row now, initial;
+    struct frame_row now, initial; /* but for the CFA */
+    struct cfa_rule cfa;
     struct frame_row remembered[REMEMBERED_MAX];
+    struct cfa_rule remembered_cfas[REMEMBERED_MAX];
     size_t remembered_count;
     bool failed;
 };
@@ -33,10 +24,10 @@ struct row_run {
 /* By the numbers of code_state.h, or NO_REGISTER. */
 static unsigned register_of(const struct row_run *run, uint64_t reg)
 {
-    bool vectors = run->machine == &jd_machine_aarch64;
-    if (vectors && reg >= DWARF_D0 + 8 && reg < DWARF_D0 + 16)
-        return (unsigned)reg - DWARF_D0 - 8 + D8;
-    return reg < (vectors ? D8 : X86_64_REGISTERS) ? (unsigned)reg : NO_REGISTER;
+    uint8_t plain = run->machine->plain_registers, moved = run->machine->moved_from;
+    if (moved && reg >= moved && reg - moved < (uint64_t)CODE_REGISTERS - plain)
+        return (unsigned)reg - moved + plain;
+    return reg < plain ? (unsigned)reg : NO_REGISTER;
 }
 
 /* The rule of REG in ROW, or NULL: nobody asks for it. */
@@ -57,11 +48,9 @@ static void set_rule(struct row_run *run, uint64_t reg, struct frame_rule rule)
         *there = rule;
 }
 
-static void set_offset(struct row_run *run, uint64_t reg, int64_t factored)
+static void set_offset(struct row_run *run, uint64_t reg, int64_t offset)
 {
-    int64_t offset;
-    if (__builtin_mul_overflow(factored, run->cie->data_align, &offset) ||
-        offset != (int32_t)offset)
+    if (offset != (int32_t)offset)
         run->failed = true;
     else
         set_rule(run, reg, (struct frame_rule){(int32_t)offset, RULE_AT, 0});
@@ -74,86 +63,16 @@ static void restore(struct row_run *run, uint64_t reg)
         set_rule(run, reg, *initial);
 }
 
-static void set_cfa(struct row_run *run, uint64_t reg, int64_t offset)
-{
-    unsigned number = register_of(run, reg);
-    run->now.cfa_known = number != NO_REGISTER && offset == (int32_t)offset;
-    run->now.cfa_register = (uint8_t)number;
-    run->now.cfa_offset = (int32_t)offset;
-}
-
 /* ---- Instructions ---- */
-
-static void skip_block(struct byte_cursor *program)
-{
-    uint64_t size = cursor_uleb(program);
-    cursor_skip(program, size <= cursor_left(program) ? (size_t)size : SIZE_MAX);
-}
-
-static void run_cfa(struct row_run *run, uint8_t opcode, struct byte_cursor *program)
-{
-    uint64_t reg = run->now.cfa_register;
-    int64_t offset = run->now.cfa_offset;
-    if (opcode == CFA_def_cfa_expression) {
-        skip_block(program);
-        run->now.cfa_known = false;
-        return;
-    }
-    if (opcode == CFA_def_cfa || opcode == CFA_def_cfa_sf || opcode == CFA_def_cfa_register)
-        reg = cursor_uleb(program);
-    if (opcode == CFA_def_cfa || opcode == CFA_def_cfa_offset)
-        offset = (int64_t)cursor_uleb(program);
-    else if (opcode != CFA_def_cfa_register &&
-             __builtin_mul_overflow(cursor_sleb(program), run->cie->data_align, &offset))
-        run->failed = true;
-    set_cfa(run, reg, offset);
-}
-
-static void run_register(struct row_run *run, uint8_t opcode, struct byte_cursor *program)
-{
-    const struct frame_rule other = {0, RULE_OTHER, 0};
-    uint64_t reg = cursor_uleb(program);
-    switch (opcode) {
-    case CFA_offset_extended:
-        set_offset(run, reg, (int64_t)cursor_uleb(program));
-        break;
-    case CFA_offset_extended_sf:
-        set_offset(run, reg, cursor_sleb(program));
-        break;
-    case CFA_gnu_negative_offset_extended:
-        set_offset(run, reg, (int64_t)(0 - cursor_uleb(program)));
-        break;
-    case CFA_restore_extended:
-        restore(run, reg);
-        break;
-    case CFA_register:
-        set_rule(
-            run, reg,
-            (struct frame_rule){0, RULE_REGISTER, (uint8_t)register_of(run, cursor_uleb(program))});
-        break;
-    case CFA_same_value:
-        set_rule(run, reg, (struct frame_rule){0, RULE_SAME, 0});
-        break;
-    case CFA_undefined:
-        set_rule(run, reg, other);
-        break;
-    case CFA_val_offset:
-    case CFA_val_offset_sf:
-        cursor_uleb(program);
-        set_rule(run, reg, other);
-        break;
-    default:
-        skip_block(program);
-        set_rule(run, reg, other);
-    }
-}
 
 static void remember(struct row_run *run)
 {
-    if (run->remembered_count == REMEMBERED_MAX)
+    if (run->remembered_count == REMEMBERED_MAX) {
         run->failed = true;
-    else
-        run->remembered[run->remembered_count++] = run->now;
+        return;
+    }
+    run->remembered_cfas[run->remembered_count] = run->cfa;
+    run->remembered[run->remembered_count++] = run->now;
 }
 
 static void recall(struct row_run *run)
@@ -164,71 +83,47 @@ static void recall(struct row_run *run)
     }
     struct frame_row before = run->now;
     run->now = run->remembered[--run->remembered_count];
+    run->cfa = run->remembered_cfas[run->remembered_count];
     run->now.start = before.start;
     run->now.begins = before.begins;
 }
 
-static void run_extended(struct row_run *run, uint8_t opcode, struct byte_cursor *program)
+static void run_instruction(struct row_run *run, const struct cfa_instruction *instruction)
 {
-    switch (opcode) {
-    case CFA_nop:
+    uint64_t reg = instruction->reg;
+    switch (instruction->subject) {
+    case CFA_IS_NOTHING:
         break;
-    case CFA_remember_state:
+    case CFA_IS_CFA:
+        run->failed |= !cfa_rule_change(&run->cfa, instruction);
+        break;
+    case CFA_IS_SAVED_AT:
+        set_offset(run, reg, instruction->offset);
+        break;
+    case CFA_IS_IN_REGISTER:
+        set_rule(run, reg,
+                 (struct frame_rule){0, RULE_REGISTER,
+                                     (uint8_t)register_of(run, instruction->other_reg)});
+        break;
+    case CFA_IS_SAME:
+        set_rule(run, reg, (struct frame_rule){0, RULE_SAME, 0});
+        break;
+    case CFA_IS_RESTORED:
+        restore(run, reg);
+        break;
+    case CFA_IS_REMEMBER:
         remember(run);
         break;
-    case CFA_restore_state:
+    case CFA_IS_RECALL:
         recall(run);
         break;
-    case CFA_aarch64_negate_ra_state:
-    case CFA_aarch64_negate_ra_state_with_pc:
+    case CFA_IS_SIGNED:
+        run->failed |= !run->machine->signs_returns;
         run->now.address_signed = !run->now.address_signed;
         break;
-    case CFA_gnu_args_size:
-        cursor_uleb(program);
-        break;
-    case CFA_def_cfa:
-    case CFA_def_cfa_register:
-    case CFA_def_cfa_offset:
-    case CFA_def_cfa_expression:
-    case CFA_def_cfa_sf:
-    case CFA_def_cfa_offset_sf:
-        run_cfa(run, opcode, program);
-        break;
     default:
-        if ((opcode >= CFA_offset_extended && opcode <= CFA_register) ||
-            (opcode >= CFA_expression && opcode <= CFA_val_expression) ||
-            opcode == CFA_gnu_negative_offset_extended)
-            run_register(run, opcode, program);
-        else
-            run->failed = true;
+        set_rule(run, reg, (struct frame_rule){0, RULE_OTHER, 0});
     }
-}
-
-/* How far OPCODE leads on, if it is of that kind. */
-static bool take_advance(uint8_t opcode, struct byte_cursor *program, uint64_t *by)
-{
-    if ((opcode & ~LOW_SIX_BITS) == CFA_advance_loc)
-        *by = opcode & LOW_SIX_BITS;
-    else if (opcode == CFA_advance_loc1)
-        *by = cursor_u8(program);
-    else if (opcode == CFA_advance_loc2)
-        *by = cursor_u16(program);
-    else if (opcode == CFA_advance_loc4)
-        *by = cursor_u32(program);
-    else
-        return false;
-    return true;
-}
-
-static void run_one(struct row_run *run, uint8_t opcode, struct byte_cursor *program)
-{
-    if ((opcode & ~LOW_SIX_BITS) == CFA_offset)
-        set_offset(run, opcode & LOW_SIX_BITS, (int64_t)cursor_uleb(program));
-    else if ((opcode & ~LOW_SIX_BITS) == CFA_restore)
-        restore(run, opcode & LOW_SIX_BITS);
-    else
-        run_extended(run, opcode, program);
-    run->failed |= program->failed;
 }
 
 /* ---- Rows ---- */
@@ -247,18 +142,41 @@ static int add_row(struct frame_rows *rows, const struct frame_row *row)
     return 0;
 }
 
+/* Add the row that RUN has made. */
+static int add_now(struct frame_rows *rows, const struct row_run *run)
+{
+    const struct cfa_rule *cfa = &run->cfa;
+    struct frame_row row = run->now;
+    unsigned reg = cfa->kind == CFA_RULE_OFFSET ? register_of(run, cfa->reg) : NO_REGISTER;
+    row.cfa_known = reg != NO_REGISTER && cfa->offset == (int32_t)cfa->offset;
+    row.cfa_register = (uint8_t)reg;
+    row.cfa_offset = (int32_t)cfa->offset;
+    return add_row(rows, &row);
+}
+
+static struct cfa_decoder decoder_of(const struct row_run *run, const uint8_t *program, size_t size)
+{
+    return cfa_decoder_over(program, size, false, run->cie->code_align, run->cie->data_align);
+}
+
 /* The CIE's rules, at an FDE's first instruction. */
 static void begin_fde(struct row_run *run, const struct frame_fde *fde)
 {
-    struct byte_cursor program =
-        byte_cursor_over(fde->cie->instructions, fde->cie->instructions_bytes, false);
+    struct cfa_instruction instruction;
     run->cie = fde->cie;
     run->now = (struct frame_row){.start = fde->start, .covered = true, .begins = true};
     run->initial = run->now;
+    run->cfa = (struct cfa_rule){.kind = CFA_RULE_NONE};
     run->remembered_count = 0;
     run->failed = fde->cie->signal_frame;
-    while (cursor_left(&program) && !run->failed)
-        run_one(run, cursor_u8(&program), &program);
+    struct cfa_decoder decoder =
+        decoder_of(run, fde->cie->instructions, fde->cie->instructions_bytes);
+    while (!run->failed && cfa_next(&decoder, &instruction))
+        if (instruction.subject != CFA_IS_ADVANCE)
+            run_instruction(run, &instruction);
+        else
+            run->failed = instruction.delta != 0;
+    run->failed |= decoder.wrong != NULL;
     run->initial = run->now;
 }
 
@@ -266,25 +184,25 @@ static void begin_fde(struct row_run *run, const struct frame_fde *fde)
 static int add_fde(struct frame_rows *rows, struct row_run *run, const struct frame_fde *fde,
                    uint64_t end)
 {
-    struct byte_cursor program =
-        byte_cursor_over(fde->instructions, fde->instructions_bytes, false);
-    uint64_t at = fde->start, by;
+    uint64_t at = fde->start;
+    struct cfa_instruction instruction;
     begin_fde(run, fde);
-    while (cursor_left(&program) && !run->failed) {
-        uint8_t opcode = cursor_u8(&program);
-        if (!take_advance(opcode, &program, &by)) {
-            run_one(run, opcode, &program);
+    struct cfa_decoder decoder = decoder_of(run, fde->instructions, fde->instructions_bytes);
+    while (!run->failed && cfa_next(&decoder, &instruction)) {
+        if (instruction.subject != CFA_IS_ADVANCE) {
+            run_instruction(run, &instruction);
             continue;
         }
-        if (__builtin_mul_overflow(by, run->cie->code_align, &by) || by >= end - at)
+        if (instruction.delta >= end - at)
             break;
-        if (by && add_row(rows, &run->now))
+        if (instruction.delta && add_now(rows, run))
             return -ENOMEM;
-        at += by;
-        run->now.begins &= by == 0;
+        at += instruction.delta;
+        run->now.begins &= instruction.delta == 0;
         run->now.start = at;
     }
-    return run->failed ? 0 : add_row(rows, &run->now);
+    run->failed |= decoder.wrong != NULL;
+    return run->failed ? 0 : add_now(rows, run);
 }
 
 static int close_fde(struct frame_rows *rows, uint64_t end)

@@ -16,8 +16,8 @@
  * no SIGXFSZ is raised.  Then the file is as long as before, if the disk allows it. */
 int jd_disk_room(int fd, uint64_t file_end, uint64_t from, uint64_t to);
 
-/* Whether new blocks of the file FD cost less if they are reserved in one call right before a large
- * write uses them: on ext4, which otherwise looks for each block of 4 KiB separately. */
+/* Whether new blocks of the file FD cost less if one call reserves them right before a large write.
+ * So it is on ext4: otherwise it looks for each block of 4 KiB separately. */
 bool jd_disk_reserves_cheaply(int fd);
 
 /* Reserve blocks for [FROM, TO), which are about to be written.  If that fails, the write
@@ -31,8 +31,8 @@ bool jd_disk_may_hold(int fd, uint64_t bytes);
 /* Free the blocks in [FROM, TO) of the file FD, if its file system can; they read as zeros then. */
 void jd_disk_give_back(int fd, uint64_t from, uint64_t to);
 
-/* Have the new, empty file FD written in place, also by a file system (btrfs) that allocates a new
- * block for each change and has none when the disk is full.  Others lack that setting, and don't
+/* Make the file system write the new, empty file FD in place.  Otherwise btrfs allocates a new
+ * block for each change, and has none when the disk is full.  Others lack that setting, and don't
  * need it. */
 void jd_disk_write_in_place(int fd);
 

@@ -67,9 +67,22 @@ static bool was_changed_since(const struct stat *status, uint64_t start)
            (time_t)((jd_clock_now(false) - start) / 1000000000 + 1);
 }
 
-/* Whether it is a dump that was begun after this process started.  An empty file may be one whose
- * header is still in a buffer, and zeros one that another thread is just opening: its header comes
- * late, and its time after that.  A closed one without records need not be kept. */
+/* When this process started, by CLOCK_MONOTONIC, up to a tick too early.  CLOCK_MONOTONIC stops
+ * while the machine is suspended, CLOCK_BOOTTIME does not. */
+static bool own_start(uint64_t *monotonic_ns)
+{
+    uint64_t start_ns, awake_ns = jd_clock_now(false);
+    struct timespec now; /* read second, so that the difference is not negative */
+    if (!process_start(&start_ns) || clock_gettime(CLOCK_BOOTTIME, &now) != 0)
+        return false;
+    uint64_t asleep_ns = (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec - awake_ns;
+    *monotonic_ns = start_ns > asleep_ns ? start_ns - asleep_ns : 0;
+    return true;
+}
+
+/* Whether it is a dump that was begun after this process started.  The header of an empty file may
+ * still be in a buffer.  A file of zeros may be one that another thread is just opening: its header
+ * comes late, and its time after that.  A closed one without records need not be kept. */
 static bool is_of_this_life(int fd, const struct stat *status)
 {
     enum { TIME = JITHEADER_TIMESTAMP / 8, FLAGS = TIME + 1 };
@@ -81,7 +94,7 @@ static bool is_of_this_life(int fd, const struct stat *status)
     if ((bytes > 0 && bytes != sizeof header) ||
         (has_header && (uint32_t)header[0] != JITDUMP_MAGIC))
         return false; /* not a dump */
-    if (!jd_process_start(&start))
+    if (!own_start(&start))
         return true;
     bool has_time = has_header && header[TIME] && !(header[FLAGS] & JITDUMP_FLAG_ARCH_TIMESTAMP);
     if (!has_time)
@@ -118,7 +131,7 @@ static const char *what_is_in_the_way(const struct stat *status)
     return "a file that has other hard links";
 }
 
-/* Returns 0 if there is nothing any more, 1 if what is there must be kept, or a negative errno. */
+/* Returns 0 if the place is free now, 1 if the existing file must be kept, or a negative errno. */
 static int clear(const char *path, struct first_error *error)
 {
     struct stat status;
@@ -196,8 +209,8 @@ void jd_place_paths(const struct dump_place *place, const struct dump_paths *pat
     append_name(place, paths->stage, paths->bytes);
 }
 
-/* Returns 0 if the directory PATH exists, created if necessary, and is ours; 1 if it is somebody
- * else's, or others may write to it; or a negative errno. */
+/* Create the directory PATH if necessary.  Returns 0 if it is ours; 1 if it is somebody else's, or
+ * others may write to it; or a negative errno. */
 static int make_folder(const char *path, struct first_error *error)
 {
     struct stat status;

@@ -4,9 +4,9 @@
  * opens DIR/jit-PID.dump, in whatever way, does not interfere.
  *
  * A dump must be kept if it is locked, or mapped by this process, or was begun after this process
- * started: by another JIT in it, by an earlier handle, by the program that ran before an exec, by a
- * process with our pid in another container.  Any other file of this user with our name is from an
- * earlier process with our pid, and is removed.
+ * started.  Such a dump may be of another JIT in this process, of an earlier handle, of the program
+ * before an exec, or of a process with our pid in another container.  Any other file of this user
+ * with our name is from an earlier process with our pid, and is removed.
  */
 #ifndef JITDUMP_DUMP_PLACE_H
 #define JITDUMP_DUMP_PLACE_H

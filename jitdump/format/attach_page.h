@@ -1,9 +1,9 @@
-/* The page by which a running process is asked to begin and to end its dump.
+/* The page by which a running process gets requests to begin and to end its dump.
  *
- * It is shared memory of ATTACH_PAGE_BYTES that the process maps, and perfjit finds in its
- * /proc/PID/maps: a memfd of that name, sealed against being cut or made longer, or anonymous
- * shared memory, which begins with the magic, where there is no memfd.  All numbers are in the
- * machine's byte order.
+ * It is shared memory of ATTACH_PAGE_BYTES that the process maps.  perfjit finds it in
+ * /proc/PID/maps.  It is a memfd of that name, sealed so that its size can't change.  Without memfd
+ * it is anonymous shared memory that begins with the magic.  All numbers are in the machine's byte
+ * order.
  *
  *       0  char magic[8]      "pjattach"
  *       8  u32  version       1
@@ -30,9 +30,9 @@
  * the rest, acts, and writes state, ..., text, and then answer.  Neither trusts what the other
  * writes: texts may lack their NUL, numbers may be anything, and all may change while it is read.
  *
- * Fork: a child shares its parent's page until it has polled once with a word that is not 0; then
- * it has one of its own at the same address.  ATTACH_SPLIT asks for nothing but that, and is not
- * reset by the owner of the page.
+ * Fork: a child shares its parent's page until it has polled once with a word that is not 0.  Then
+ * it has a page of its own at the same address.  ATTACH_SPLIT requests only that.  The owner of the
+ * page does not reset it.
  */
 #ifndef JITDUMP_ATTACH_PAGE_H
 #define JITDUMP_ATTACH_PAGE_H
@@ -56,7 +56,7 @@ enum attach_word { ATTACH_QUIET, ATTACH_ASK, ATTACH_SPLIT };
 enum attach_wanted { ATTACH_NOTHING, ATTACH_ON, ATTACH_OFF };
 enum attach_state {
     ATTACH_IS_OFF,
-    ATTACH_IS_TELLING, /* the dump is open, live code is being told */
+    ATTACH_IS_TELLING, /* the dump is open, live code is being added */
     ATTACH_IS_ON,
 };
 

@@ -1,8 +1,8 @@
 /* A bounded place to take bytes from: every byte that this project reads out of a format comes from
  * here.
  *
- * The memory belongs to the caller.  A get that reaches past the end gives 0 and so does every get
- * after it; `failed_at` keeps the offset of the first one, so that a parser reads a whole structure
+ * The memory belongs to the caller.  A get that reaches past the end returns 0, and so does every
+ * later get.  `failed_at` keeps the offset of the first one.  So a parser reads a whole structure
  * and checks once.  No value is ever an error value.
  */
 #ifndef BYTE_CURSOR_H

@@ -1,201 +1,39 @@
 /* See eh_frame.h, which has the format. */
 #include "jitdump/format/eh_frame.h"
 
-#include "jitdump/format/cfa_opcode.h"
+#include "jitdump/format/cfa_instruction.h"
 
 #include <stdlib.h>
 
-enum {
-    ENTRY_HEADER_BYTES = 8, /* length and id */
-    ENCODING_FORMAT = 0x0f,
-    ENCODING_APPLICATION = 0x70,
-    ENCODING_INDIRECT = 0x80,
-};
+enum { ENTRY_HEADER_BYTES = 8 }; /* length and id */
 
-/* What follows the opcode: u uleb, s sleb, b block (uleb length and bytes), 1 2 4 8 that many
- * bytes. */
-static const char *const operands[CFA_last + 1] = {
-    [0x00] = "",   [0x02] = "1",  [0x03] = "2",  [0x04] = "4",  [0x05] = "uu", [0x06] = "u",
-    [0x07] = "u",  [0x08] = "u",  [0x09] = "uu", [0x0a] = "",   [0x0b] = "",   [0x0c] = "uu",
-    [0x0d] = "u",  [0x0e] = "u",  [0x0f] = "b",  [0x10] = "ub", [0x11] = "us", [0x12] = "us",
-    [0x13] = "s",  [0x14] = "uu", [0x15] = "us", [0x16] = "ub", [0x1d] = "8", /* MIPS_advance_loc8
-                                                                               */
-    [0x2c] = "",   /* AARCH64_negate_ra_state_with_pc */
-    [0x2d] = "",   /* GNU_window_save, AARCH64_negate_ra_state */
-    [0x2e] = "u",  /* GNU_args_size */
-    [0x2f] = "uu", /* GNU_negative_offset_extended */
-};
-
-static void skip_operand(struct byte_cursor *cursor, char kind)
+const char *jd_cfa_program_check(const struct eh_cie *cie, const uint8_t *instructions, size_t size,
+                                 bool big_endian, struct cfa_program *program)
 {
-    switch (kind) {
-    case 'u':
-        cursor_uleb(cursor);
-        break;
-    case 's':
-        cursor_sleb(cursor);
-        break;
-    case 'b':
-        cursor_skip(cursor, (size_t)cursor_uleb(cursor));
-        break;
-    default:
-        cursor_skip(cursor, (size_t)(kind - '0'));
-    }
-}
-
-static bool is_advance(uint8_t opcode)
-{
-    return (opcode & CFA_restore) == CFA_advance_loc ||
-           (opcode >= CFA_advance_loc1 && opcode <= CFA_advance_loc4) ||
-           opcode == CFA_MIPS_advance_loc8;
-}
-
-const char *jd_cfa_program_check(const uint8_t *instructions, size_t size, bool big_endian,
-                                 struct cfa_program *program)
-{
-    struct byte_cursor cursor = byte_cursor_over(instructions, size, big_endian);
+    struct cfa_decoder decoder =
+        cfa_decoder_over(instructions, size, big_endian, cie->code_align, cie->data_align);
+    struct cfa_instruction instruction;
     *program = (struct cfa_program){0};
-    while (cursor_left(&cursor)) {
-        uint8_t opcode = cursor_u8(&cursor);
-        const char *kinds = (opcode & CFA_restore) == CFA_offset ? "u"
-                            : opcode & CFA_restore               ? ""
-                            : opcode <= CFA_last                 ? operands[opcode]
-                                                                 : NULL;
-        if (!kinds)
-            return opcode == CFA_set_loc ? "call frame instruction set_loc can't be relocated"
-                                         : "unknown call frame instruction";
-        while (*kinds)
-            skip_operand(&cursor, *kinds++);
-        program->remembered_count += opcode == CFA_remember_state;
-        if (opcode == CFA_restore_state && program->remembered_count-- == 0)
+    while (cfa_next(&decoder, &instruction)) {
+        program->remembered_count += instruction.subject == CFA_IS_REMEMBER;
+        if (instruction.subject == CFA_IS_RECALL && program->remembered_count-- == 0)
             return "call frame instruction restore_state without a state";
-        program->advances |= is_advance(opcode);
-        if (opcode != CFA_nop)
-            program->used_bytes = cursor.offset;
+        program->advances |= instruction.subject == CFA_IS_ADVANCE;
+        if (instruction.opcode != CFA_nop)
+            program->used_bytes = decoder.program.offset;
     }
-    return cursor.failed ? "a call frame instruction reaches past its entry" : NULL;
+    return decoder.wrong;
 }
 
-/* A pointer's value in the format of ENCODING, sign-extended if that is signed. */
-static uint64_t get_encoded(struct byte_cursor *cursor, uint8_t encoding, uint8_t address_bytes)
+/* Check the *SIZE bytes of instructions, and leave out trailing nops. */
+static const char *trim_instructions(const struct eh_frame_walk *walk, const struct eh_cie *cie,
+                                     const uint8_t *instructions, size_t *size)
 {
-    switch (encoding & ENCODING_FORMAT) {
-    case 0x00:
-        return address_bytes == 4 ? cursor_u32(cursor) : cursor_u64(cursor);
-    case 0x02:
-        return cursor_u16(cursor);
-    case 0x03:
-        return cursor_u32(cursor);
-    case 0x0a:
-        return (uint64_t)(int16_t)cursor_u16(cursor);
-    case 0x0b:
-        return (uint64_t)(int32_t)cursor_u32(cursor);
-    default:
-        return cursor_u64(cursor);
-    }
-}
-
-static bool can_read(uint8_t encoding)
-{
-    static const uint16_t formats =
-        1u << 0x0 | 1u << 0x2 | 1u << 0x3 | 1u << 0x4 | 1u << 0xa | 1u << 0xb | 1u << 0xc;
-    uint8_t application = encoding & ENCODING_APPLICATION;
-    return (formats >> (encoding & ENCODING_FORMAT) & 1) && !(encoding & ENCODING_INDIRECT) &&
-           (application == DW_EH_PE_absptr || application == DW_EH_PE_pcrel);
-}
-
-static void skip_personality(struct byte_cursor *cursor, uint8_t address_bytes)
-{
-    uint8_t encoding = cursor_u8(cursor);
-    if (encoding == DW_EH_PE_omit)
-        return;
-    if ((encoding & ENCODING_FORMAT) == 0x01 || (encoding & ENCODING_FORMAT) == 0x09)
-        cursor_uleb(cursor);
-    else
-        get_encoded(cursor, encoding, address_bytes);
-}
-
-/* The augmentation data, letter by letter.  Personality and LSDA serve exceptions, not unwinding:
- * stepped over. */
-static const char *read_augmentation(struct byte_cursor *cursor, const char *letters,
-                                     uint8_t address_bytes, struct eh_cie *cie)
-{
-    if (*letters == '\0')
-        return NULL;
-    if (*letters != 'z')
-        return "CIE with an augmentation of unknown length";
-    cie->sized = true;
-    uint64_t size = cursor_uleb(cursor);
-    const uint8_t *data =
-        cursor_bytes(cursor, size <= cursor_left(cursor) ? (size_t)size : SIZE_MAX);
-    if (!data)
-        return "CIE with an augmentation longer than itself";
-    struct byte_cursor part = byte_cursor_over(data, (size_t)size, cursor->big_endian);
-    while (*++letters) {
-        if (*letters == 'R')
-            cie->fde_encoding = cursor_u8(&part);
-        else if (*letters == 'L')
-            cursor_skip(&part, 1);
-        else if (*letters == 'P')
-            skip_personality(&part, address_bytes);
-        else if (*letters == 'S')
-            cie->signal_frame = true;
-        else if (*letters == 'B')
-            cie->b_key = true;
-        else if (*letters == 'G') /* the frame is tagged: matters to who unwinds for real */
-            continue;
-        else
-            return "CIE with an unknown augmentation letter";
-    }
-    return part.failed ? "CIE with an augmentation shorter than its letters say" : NULL;
-}
-
-static const char *take_instructions(struct byte_cursor *cursor, const uint8_t **instructions,
-                                     size_t *size)
-{
-    size_t left = cursor_left(cursor);
     struct cfa_program program;
-    *instructions = cursor_bytes(cursor, left);
-    const char *wrong = jd_cfa_program_check(*instructions, left, cursor->big_endian, &program);
+    const char *wrong =
+        jd_cfa_program_check(cie, instructions, *size, walk->section.big_endian, &program);
     *size = program.used_bytes;
     return wrong;
-}
-
-static const char *read_cie(struct byte_cursor *cursor, uint8_t address_bytes, struct eh_cie *cie)
-{
-    *cie = (struct eh_cie){.fde_encoding = DW_EH_PE_absptr};
-    uint8_t version = cursor_u8(cursor);
-    if (version != 1 && version != 3)
-        return "CIE of unknown version";
-    const char *letters = cursor_cstr(cursor);
-    cie->code_align = cursor_uleb(cursor);
-    cie->data_align = cursor_sleb(cursor);
-    cie->return_register = version == 1 ? cursor_u8(cursor) : cursor_uleb(cursor);
-    if (cursor->failed)
-        return "CIE is shorter than its fields";
-    const char *wrong = read_augmentation(cursor, letters, address_bytes, cie);
-    if (!wrong && !can_read(cie->fde_encoding))
-        wrong = "CIE with a pointer encoding that JIT code can't have";
-    return wrong ? wrong : take_instructions(cursor, &cie->instructions, &cie->instructions_bytes);
-}
-
-/* The bytes of the entry at OFFSET after its length and id, which is set.  Returns false if it is
- * not in SECTION. */
-static bool open_entry(const struct byte_cursor *section, size_t offset, struct byte_cursor *entry,
-                       uint32_t *id)
-{
-    struct byte_cursor cursor = *section;
-    if (offset > section->size)
-        return false;
-    cursor.offset = offset;
-    cursor.failed = false;
-    uint32_t length = cursor_u32(&cursor);
-    if (cursor.failed || length > cursor_left(&cursor))
-        return false;
-    *entry = cursor;
-    entry->size = cursor.offset + length;
-    *id = cursor_u32(entry);
-    return !entry->failed;
 }
 
 /* ---- The CIEs that have been passed ---- */
@@ -223,7 +61,7 @@ static bool pass_cie(struct eh_frame_walk *walk, size_t offset)
 }
 
 /* The number of the CIE at OFFSET, or cie_count. */
-static size_t find_cie(struct eh_frame_walk *walk, size_t offset)
+static size_t find_cie(struct eh_frame_walk *walk, uint64_t offset)
 {
     size_t first = 0, end = walk->cie_count;
     while (first < end) {
@@ -237,44 +75,36 @@ static size_t find_cie(struct eh_frame_walk *walk, size_t offset)
     return found ? first : walk->cie_count;
 }
 
-/* Set FDE's CIE, which begins OFFSET bytes into the section. */
-static const char *get_cie(struct eh_frame_walk *walk, size_t offset, struct eh_fde *fde)
+static const char *read_cie(const struct eh_frame_walk *walk, struct byte_cursor *cursor,
+                            struct eh_cie *cie)
 {
-    struct byte_cursor entry;
-    uint32_t id;
+    const char *wrong = eh_cie_read(cursor, walk->address_bytes, cie);
+    return wrong ? wrong
+                 : trim_instructions(walk, cie, cie->instructions, &cie->instructions_bytes);
+}
+
+/* Set FDE's CIE, which begins OFFSET bytes into the section. */
+static const char *get_cie(struct eh_frame_walk *walk, uint64_t offset, struct eh_fde *fde)
+{
+    struct eh_entry entry;
     fde->cie_number = find_cie(walk, offset);
-    if (fde->cie_number == walk->cie_count || !open_entry(&walk->section, offset, &entry, &id))
+    if (fde->cie_number == walk->cie_count || !eh_entry_open(&walk->section, offset, false, &entry))
         return "FDE whose CIE is not there";
     struct eh_passed_cie *passed = passed_cie(walk, fde->cie_number);
     if (!passed->is_read)
-        passed->wrong = read_cie(&entry, walk->address_bytes, &passed->cie);
+        passed->wrong = read_cie(walk, &entry.cursor, &passed->cie);
     passed->is_read = true;
     fde->cie = passed->cie;
     return passed->wrong;
 }
 
-/* CURSOR stands after the id of an FDE. */
-static const char *read_fde(struct eh_frame_walk *walk, struct byte_cursor *cursor, uint32_t id,
-                            struct eh_fde *fde)
+static const char *read_fde(struct eh_frame_walk *walk, struct eh_entry *entry, struct eh_fde *fde)
 {
-    size_t id_offset = cursor->offset - 4;
-    if (id > id_offset)
-        return "FDE whose CIE is not there";
-    const char *wrong = get_cie(walk, id_offset - id, fde);
-    if (wrong)
-        return wrong;
-    uint8_t encoding = fde->cie.fde_encoding;
-    fde->pcrel = (encoding & ENCODING_APPLICATION) == DW_EH_PE_pcrel;
-    fde->pc_offset = cursor->offset;
-    fde->pc_value = get_encoded(cursor, encoding, walk->address_bytes);
-    fde->pc_range = get_encoded(cursor, encoding & ENCODING_FORMAT, walk->address_bytes);
-    if (fde->cie.sized) {
-        uint64_t size = cursor_uleb(cursor);
-        cursor_skip(cursor, size <= cursor_left(cursor) ? (size_t)size : SIZE_MAX);
-    }
-    if (cursor->failed)
-        return "FDE is shorter than its fields";
-    return take_instructions(cursor, &fde->instructions, &fde->instructions_bytes);
+    const char *wrong = get_cie(walk, entry->cie_at, fde);
+    if (!wrong)
+        wrong = eh_fde_read(&entry->cursor, walk->address_bytes, fde);
+    return wrong ? wrong
+                 : trim_instructions(walk, &fde->cie, fde->instructions, &fde->instructions_bytes);
 }
 
 struct eh_frame_walk jd_eh_frame_begin(const void *data, size_t size, bool big_endian,
@@ -301,21 +131,20 @@ static bool stop(struct eh_frame_walk *walk, const char *wrong, size_t at)
 bool jd_eh_frame_next(struct eh_frame_walk *walk, struct eh_fde *fde)
 {
     while (cursor_left(&walk->section)) {
-        struct byte_cursor length = walk->section, entry;
+        struct eh_entry entry;
         size_t at = walk->section.offset;
-        uint32_t id;
-        if (cursor_u32(&length) == 0 && !length.failed)
-            return false;
-        if (!open_entry(&walk->section, at, &entry, &id))
+        if (!eh_entry_open(&walk->section, at, false, &entry))
             return stop(walk, "an entry reaches past the section", at);
-        walk->section.offset = entry.size;
-        if (id == 0) {
+        if (entry.is_end)
+            return false;
+        walk->section.offset = entry.next;
+        if (entry.is_cie) {
             walk->no_memory = !pass_cie(walk, at);
             if (walk->no_memory)
                 return stop(walk, "out of memory", at);
             continue;
         }
-        const char *wrong = read_fde(walk, &entry, id, fde);
+        const char *wrong = read_fde(walk, &entry, fde);
         return wrong ? stop(walk, wrong, at) : true;
     }
     return false;
@@ -363,7 +192,7 @@ size_t jd_eh_frame_put_cie(const struct eh_frame_writer *writer, const struct eh
     else
         sink_u8(sink, (uint8_t)cie->return_register);
     sink_uleb(sink, 1); /* of augmentation data: */
-    sink_u8(sink, DW_EH_PE_pcrel | DW_EH_PE_sdata4);
+    sink_u8(sink, EH_PE_pcrel | EH_PE_sdata4);
     sink_bytes(sink, cie->instructions, cie->instructions_bytes);
     return end_entry(writer, start);
 }
@@ -392,9 +221,9 @@ void jd_eh_frame_hdr_put(struct byte_sink *sink, uint64_t hdr_addr, uint64_t eh_
                          const struct eh_frame_hdr_entry *entries, size_t count)
 {
     sink_u8(sink, 1);
-    sink_u8(sink, DW_EH_PE_pcrel | DW_EH_PE_sdata4);
-    sink_u8(sink, DW_EH_PE_udata4);
-    sink_u8(sink, DW_EH_PE_datarel | DW_EH_PE_sdata4);
+    sink_u8(sink, EH_PE_pcrel | EH_PE_sdata4);
+    sink_u8(sink, EH_PE_udata4);
+    sink_u8(sink, EH_PE_datarel | EH_PE_sdata4);
     sink_u32(sink, (uint32_t)(eh_frame_addr - (hdr_addr + 4)));
     sink_u32(sink, (uint32_t)count);
     for (size_t i = 0; i < count; i++) {

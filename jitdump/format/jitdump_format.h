@@ -61,9 +61,9 @@
  *     32 u64 code_size
  *     40 u64 code_index
  *
- * 0x504a0002 FILLER, 16 bytes and more: says nothing, whatever is in it, its timestamp included.  A
- * dump that was not closed has one after its body, and up to three after that
- * (jitdump/README.md); a closed one has none.
+ * 0x504a0002 FILLER, 16 bytes and more: readers ignore its contents and its timestamp.  A dump that
+ * was not closed has one after its body, and up to three more after that (jitdump/README.md).  A
+ * closed dump has none.
  *
  * 0x504a0003 CODE_INLINE_INFO, 40 bytes and more: which calls were inlined in the function whose
  * CODE_LOAD follows in the same group
@@ -78,15 +78,16 @@
  *            strings          strings_bytes bytes, the last of them NUL
  * parent: the index of an earlier inline, or JIT_INLINE_NONE: inlined straight into the function.
  * call_*: where in the parent (or the function) the call stands; line and column 0: not known.
- * name: of the callee. decl_file, decl_line: where the callee is defined; JIT_INLINE_NONE and 0:
+ * name: of the callee.  decl_file, decl_line: where the callee is defined; JIT_INLINE_NONE and 0:
  * not known.  call_file, name and decl_file are offsets into strings, of a NUL-terminated string
  * each; JIT_INLINE_NONE: none, but not for name. spans: strictly ascending by code_offset.  From
  * code_offset up to the next span's, or the function's end, the instructions belong to inline
- * inline_index, the innermost one, or with JIT_INLINE_NONE to the function itself. In front of the
- * first span: the function itself. Valid if the sizes add up to total_size, strings end with NUL
- * (or are none, and nr_inline is 0), each parent is smaller than its child's own index or none, the
- * offsets lie in strings, the spans ascend, and each inline_index is smaller than nr_inline or
- * none.  A code_offset of code_size or more contradicts the CODE_LOAD.
+ * inline_index, the innermost one.  JIT_INLINE_NONE is the function itself.  In front of the first
+ * span: the function itself.  The record is valid if all of these hold: the sizes add up to
+ * total_size.  Strings end with NUL, or there are none and nr_inline is 0.  Each parent is none, or
+ * smaller than its child's own index.  The offsets lie in strings.  The spans ascend.  Each
+ * inline_index is none, or smaller than nr_inline.  A code_offset of code_size or more contradicts
+ * the CODE_LOAD.
  *
  * 0x504a0004 CODE_PIECE, 40 bytes: the CODE_LOAD that follows in the same group is a piece of a
  * function that has several
@@ -95,11 +96,12 @@
  *     32 u32 number           of this piece, from 0; its CODE_LOAD has code_index + number
  *     36 u32 nr_piece         2 or more; larger than number
  * The pieces of a function are one group, ascending by number; one without code has no records.  A
- * CODE_UNLOAD of piece 0 is of the whole function, one of another piece of that alone.
+ * CODE_UNLOAD of piece 0 unloads the whole function.  A CODE_UNLOAD of another piece unloads only
+ * that piece.
  *
  * 0x504a0005 CODE_HISTORY, 40 bytes: the first record of a dump that was rewritten to stay within a
- * bound (JITDUMP_RING).  Of what was logged before timestamp, only the functions that were alive
- * then are in the dump, in the records that follow, with earlier timestamps
+ * bound (JITDUMP_RING).  Of the functions that were logged before timestamp, the dump has only
+ * those that were alive then.  Their records follow, with earlier timestamps
  *      8 u64 timestamp         from here on everything that was logged is in the dump
  *     16 u64 generation        how often it has been rewritten; 0: not yet, and the rest is 0
  *     24 u64 dropped           functions that were logged before and are no longer in the dump

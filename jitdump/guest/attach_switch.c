@@ -207,7 +207,8 @@ const struct attach_request *jd_switch_take(struct attach_switch *control)
     struct attach_request *request = &control->request;
     uint32_t word = ATTACH_ASK;
     if (!atomic_compare_exchange_strong(&page->word, &word, ATTACH_QUIET)) {
-        if (word != ATTACH_QUIET && word != ATTACH_SPLIT) /* nobody writes that: don't ask again */
+        if (word != ATTACH_QUIET && word != ATTACH_SPLIT) /* perfjit never writes that: don't look
+                                                           * again */
             atomic_store(&page->word, ATTACH_QUIET);
         return NULL;
     }

@@ -1,8 +1,8 @@
-/* The page (format/attach_page.h) by which others ask this process for its dump: where it comes
- * from, what becomes of it in a forked child, and requests and answers on it.
+/* The page (format/attach_page.h) by which others request this process's dump: its memory, its copy
+ * in a forked child, and requests and answers on it.
  *
- * Others may write anything to the page at any time; nobody can take it away: the file behind it is
- * sealed against being cut, so no access to it faults.  (A hole in it reads as zeros.)
+ * Others may write anything to the page at any time.  But no access to it faults: the file behind
+ * it is sealed against truncation.  (A hole in it reads as zeros.)
  */
 #ifndef JITDUMP_ATTACH_SWITCH_H
 #define JITDUMP_ATTACH_SWITCH_H
@@ -30,8 +30,8 @@ struct attach_switch {
     pid_t pid;
     uint32_t answered;             /* the newest request that was taken */
     atomic_bool ready;             /* the page is this process's */
-    bool telling;                  /* live code is being told, or was, and that was left */
-    _Atomic uint32_t actor;        /* the thread that acts on a request; 0: nobody */
+    bool telling;                  /* live code is being added, or EMIT_ALL was left */
+    _Atomic uint32_t actor;        /* the thread that serves a request; 0: none */
     uintptr_t actor_frame;         /* where its call is on its stack */
     struct attach_request request; /* that it acts on */
 };
@@ -43,9 +43,9 @@ struct attach_switch *jd_switch_new(void);
  * the same address.  Returns NULL if there is no memory for it.  Threads: any number at once. */
 struct attach_switch *jd_switch_own(_Atomic(struct attach_switch *) *place);
 
-/* Take the right to act, for a call whose frame is at FRAME; false if another thread has it, or a
- * call further up this one's stack.  jd_switch_leave gives it back.  It is taken from a thread that
- * has ended, and from a call that was left by an exception or a longjmp. */
+/* Take the right to serve requests, for a call whose frame is at FRAME.  Returns false if another
+ * thread has it, or an outer call of this thread.  jd_switch_leave gives it back.  A thread that
+ * has ended loses the right, and so does a call that was left by an exception or a longjmp. */
 bool jd_switch_enter(struct attach_switch *control, const void *frame);
 void jd_switch_leave(struct attach_switch *control);
 
@@ -53,7 +53,7 @@ void jd_switch_leave(struct attach_switch *control);
  * was not taken before, or it is being written: then the word calls again. */
 const struct attach_request *jd_switch_take(struct attach_switch *control);
 
-/* What was taken is done. */
+/* The request that was taken is served. */
 void jd_switch_answer(struct attach_switch *control);
 
 /* Free it and its parents, the page last of all. */

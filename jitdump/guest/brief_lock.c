@@ -64,9 +64,9 @@ static uint64_t time_for(const struct wait *wait, enum holder_state state)
     }
 }
 
-/* Whether HOLDER has had all the time it gets.  A look counts for LOOK_MAX_NS at most: a collector
- * that stops the holder stops the waiting thread as well, and while that could not look, the holder
- * could not continue either. */
+/* Whether HOLDER has had all the time it gets.  A look counts for LOOK_MAX_NS at most.  A collector
+ * that stops the holder stops the waiting thread as well: while the waiting thread could not look,
+ * the holder could not continue either. */
 static bool is_over(struct wait *wait, uint32_t holder, enum holder_state state)
 {
     uint64_t now_ns = jd_clock_now(false), passed_ns = now_ns - wait->looked_ns;
@@ -80,8 +80,8 @@ static bool is_over(struct wait *wait, uint32_t holder, enum holder_state state)
 }
 
 /* Whether THREAD has waited for HOLDER in vain, and HOLDER has not continued since.  One that
- * seemed to run all the time counts as stopped until it unlocks.  What can be postponed does not
- * ask. */
+ * seemed to run all the time counts as stopped until it unlocks.  An operation that can be
+ * postponed does not ask. */
 static bool is_given_up(const struct brief_lock *lock, uint32_t holder, uint32_t thread,
                         uint64_t patience_ns)
 {

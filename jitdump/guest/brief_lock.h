@@ -1,9 +1,9 @@
 /* A lock for critical sections shorter than falling asleep takes, which does not wait for a stopped
  * thread.
  *
- * Unlocking is a plain store, which does not wait until everything written under the lock has
- * reached the cache; a mutex's atomic exchange does, and that is an eighth of the cost of a record.
- * So nobody is woken: a thread that has spun in vain sleeps, in longer and longer pieces up to
+ * Unlocking is a plain store.  It does not wait until everything written under the lock has reached
+ * the cache.  A mutex's atomic exchange does wait, which is an eighth of the cost of a record.  So
+ * no thread is woken: a thread that has spun in vain sleeps, for longer and longer up to
  * SLEEP_MAX_NS, and looks again.
  *
  * The lock word is its holder's thread id.  Collectors stop threads by a signal, wherever they are,
@@ -11,10 +11,10 @@
  * runs, or is in a system call that this library makes with a lock held, it will unlock.  If it is
  * gone, as after asynchronous cancellation, or is the asking thread itself, which left a call by
  * longjmp, the lock is taken over.  If it is in any other system call, it has been stopped or has
- * left a call.  Then an operation that can be postponed gets -EAGAIN at once; any other waits 20
- * ms, since after a pause the holder may be the last thread to continue, then gets -EAGAIN, and
- * from then on gets it at once while the holder is still stopped.  The same holds if the holder's
- * state is unknown, or if it seems to run for a second: then until it unlocks.
+ * left a call.  Then an operation that can be postponed gets -EAGAIN at once.  Any other operation
+ * waits 20 ms, since after a pause the holder may be the last thread to continue.  Then it gets
+ * -EAGAIN.  Later ones get -EAGAIN at once while the holder is still stopped.  The same holds if
+ * the holder's state is unknown, or if it seems to run for a second: then until it unlocks.
  */
 #ifndef JITDUMP_BRIEF_LOCK_H
 #define JITDUMP_BRIEF_LOCK_H

@@ -25,7 +25,7 @@ enum answer { READABLE, UNREADABLE, NO_ANSWER };
 
 JD_THREAD_DATA struct code_answer jd_code_answer;
 
-/* Of this thread's questions about one page, including the time to read the clock. */
+/* The time of this thread's questions about one page, including the time to read the clock. */
 static JD_THREAD_DATA struct {
     uint32_t shortest_ns;
     uint32_t count; /* up to QUESTIONS_MIN */
@@ -70,8 +70,7 @@ static uint64_t unchanged_ns(void)
     return limit < UNCHANGED_MAX_NS ? limit : UNCHANGED_MAX_NS;
 }
 
-/* What the question took is not the caller's time: where it is slow, one question would lead to the
- * next. */
+/* The question's own time is not counted: with slow questions, one would lead to the next. */
 static void remember(uintptr_t start, uintptr_t end, bool one_page, uint64_t now_ns)
 {
     uint64_t answered_ns = jd_clock_now(false), took_ns = answered_ns - now_ns;

@@ -1,23 +1,25 @@
 /* Whether memory can be read, without a fault and without a signal handler.
  *
- * The kernel is asked, once for each page: a futex operation compares a word there with a number,
- * and whatever the outcome wakes and requeues nobody; -EFAULT means that the word can't be read.
+ * The kernel is asked once for each page.  A futex operation compares a word there with a number.
+ * It wakes and requeues nobody, whatever the outcome.  -EFAULT means that the word can't be read.
  * It is allowed wherever there are threads, and valgrind and other kernels implement it.  If it is
  * refused, rt_sigprocmask with an invalid operation is used, which copies 8 bytes from there first.
- * If neither answers, the memory must not be read.  (Linux 6.18, a virtual machine with slow system
- * calls: futex 430 ns; rt_sigprocmask 275, about which valgrind prints a line; epoll_ctl 340, for
- * which gVisor does not read; a write to a pipe and reading it back 1280; process_vm_readv 2600.)
+ * If neither answers, the memory must not be read.  (Times on Linux 6.18, in a virtual machine with
+ * slow system calls: futex 430 ns.  rt_sigprocmask 275, but valgrind prints a line about it.
+ * epoll_ctl 340, but gVisor does not read the word.  A write to a pipe and reading it back 1280.
+ * process_vm_readv 2600.)
  *
- * That is more than the rest of a record.  So a thread does not ask again about a page that it has
- * just asked about, if the time between the answer, or the start of the last call, and this call is
- * less than two questions take, at most 600 ns: in that time it can't have unmapped or protected
- * the page itself, which takes as long as four questions or more (there 940 and 1940 ns, and the
- * shortest question was 230).  Both times are taken with the same clock: with one that stands
- * still, or advances in steps longer than a question, a question takes no time or more than 600 ns,
- * so that every call asks.  Another thread could have unmapped it; but doing that to code that is
- * being recorded is an error that no question prevents, since the copy follows the answer.  A
- * protection key can be changed without a system call: a thread that takes away its own right to
- * read and records the same page within that time is killed by a fault.
+ * That is more than the rest of a record.  So a thread does not ask twice about a page within a
+ * short time.  The time is measured from the answer, or from the start of the last call, to this
+ * call.  It must be less than two questions take, and at most 600 ns.  In that time the thread
+ * can't have unmapped or protected the page itself: that takes as long as four questions or more
+ * (there 940 and 1940 ns, and the shortest question was 230).  Both times are measured with the
+ * same clock.  With a clock that stands still, or advances in steps longer than a question, a
+ * question takes no time or more than 600 ns.  Then every call asks.  Another thread could have
+ * unmapped the page.  But to unmap code that is being recorded is an error that no question
+ * prevents, since the copy follows the answer.  A protection key can be changed without a system
+ * call.  A thread that takes away its own right to read, and records the same page within that
+ * time, is killed by a fault.
  */
 #ifndef JITDUMP_CODE_PROBE_H
 #define JITDUMP_CODE_PROBE_H

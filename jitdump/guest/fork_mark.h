@@ -1,7 +1,7 @@
 /* Whether an object was made by this process or inherited through fork, without a system call.
  *
- * The mark is a word in a page that the kernel wipes in a child (MADV_WIPEONFORK, Linux 4.14).
- * Where that is not supported, getpid is called each time.
+ * The mark is a word in a page that the kernel wipes in a child (MADV_WIPEONFORK, Linux 4.14).  If
+ * that is not supported, getpid is called each time.
  */
 #ifndef JITDUMP_FORK_MARK_H
 #define JITDUMP_FORK_MARK_H

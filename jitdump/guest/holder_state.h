@@ -1,4 +1,4 @@
-/* What the thread that holds a lock is doing. */
+/* The state of the thread that holds a lock. */
 #ifndef JITDUMP_HOLDER_STATE_H
 #define JITDUMP_HOLDER_STATE_H
 

@@ -12,8 +12,9 @@
 enum { SIZED_STRUCT_MAX_BYTES = 4096 };
 
 /* Copy the GIVEN_BYTES bytes of a struct from a caller built with another version's header into
- * KNOWN.  Members beyond its end are 0; those that this version does not know would be ignored, so
- * they must not be set: -E2BIG.  -EINVAL: smaller than LEAST_BYTES, or too large to be one. */
+ * KNOWN.  Members beyond its end are 0.  Returns -E2BIG if a member is set that this version does
+ * not know, since it would be ignored.  Returns -EINVAL if the struct is smaller than LEAST_BYTES,
+ * or too large. */
 static inline int sized_struct_read(void *known, size_t known_bytes, const void *given,
                                     size_t given_bytes, size_t least_bytes)
 {

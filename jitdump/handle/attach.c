@@ -1,12 +1,12 @@
-/* Dumps that begin and end while the process runs, as others ask for them.
+/* Dumps that begin and end on request while the process runs.
  *
  *     perfjit attach PID ──▶ page: dir, ON ──▶ jitdump_poll ──▶ file opened ──▶ emit_all ──▶ page:
  *     path, number, times
  *     perfjit detach PID ──▶ page: OFF     ──▶ jitdump_poll ──▶ file closed ──▶ page: done
  *
- * One thread acts; others that poll meanwhile go on, and what they add goes to the file as soon as
- * it is there.  Code indices are never used again, so that an unload of code that an earlier dump
- * had is known by its index.
+ * One thread serves the request.  Others that poll meanwhile continue, and their functions go to
+ * the file as soon as it is open.  Code indices are never used again, so that an unload of code
+ * that an earlier dump had is known by its index.
  */
 #include "jitdump/format/dump_clock.h"
 #include "jitdump/handle/handle.h"
@@ -17,7 +17,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Where a dump goes that nobody names a directory for: the current one of a server is nobody's
+/* The directory of a dump if nobody names one.  The current directory of a server is nobody's
  * choice. */
 #define DEFAULT_DIR "/tmp"
 
@@ -38,7 +38,7 @@ int jitdump_is_on(const struct jitdump *dump)
 
 /* ---- The dump ---- */
 
-/* What a file that was asked for refers to. */
+/* The path and error that a requested file refers to. */
 struct file_keeper {
     struct first_error error;
     char dir[];
@@ -63,8 +63,8 @@ static struct dump_file *new_file(struct jitdump *dump, const char *dir,
     return file;
 }
 
-/* Free what has ended, if nobody can be in a call on it.  The newest is kept until there is
- * another: somebody may have its path. */
+/* Free ended files, if no call can be using them.  The newest is kept until there is another:
+ * somebody may have its path. */
 static void free_retired(struct jitdump *dump)
 {
     if (atomic_load(&dump->users) != 0)
@@ -161,7 +161,7 @@ static uint64_t indices_of(const struct jitdump *dump)
     return indices;
 }
 
-/* If EMIT_ALL is left by an exception or a longjmp, or its thread ends, it is still being told. */
+/* If EMIT_ALL is left by an exception or a longjmp, or its thread ends, `telling` stays set. */
 static void tell_all(struct jitdump *dump, struct attach_switch *control, jitdump_emit *emit_all,
                      void *user)
 {
@@ -181,7 +181,7 @@ static void tell_all(struct jitdump *dump, struct attach_switch *control, jitdum
     publish(page, dump, ATTACH_IS_ON);
 }
 
-/* It is on already: what is alive has been told, unless that was left half-way. */
+/* It is on already.  All live code has been added, unless EMIT_ALL was left half-way. */
 static int attach_again(struct jitdump *dump, struct attach_switch *control, jitdump_emit *emit_all,
                         void *user)
 {

@@ -1,5 +1,6 @@
 /* The functions of jitdump.h: the handle, and which process's file to use. */
 #include "jitdump/handle/handle.h"
+#include "jitdump/cfi_check/frame_check.h"
 #include "jitdump/code_argument.h"
 #include "jitdump/code_pieces.h"
 #include "jitdump/dump_record.h"
@@ -50,7 +51,7 @@ static int open_first_file(struct jitdump *dump, const struct jitdump_options *o
     return error;
 }
 
-/* Nothing is opened until somebody asks for it. */
+/* Nothing is opened until a dump is requested. */
 static int keep_dir(struct jitdump *dump, const struct jitdump_options *options)
 {
     const char *dir = options->dir ? options->dir : secure_getenv("JITDUMPDIR");
@@ -64,8 +65,7 @@ static int start(struct jitdump *dump, const struct jitdump_options *options, bo
 {
     bool later = jd_options_can_be_asked(options);
     int error = jd_options_kind(&dump->kind, options, &dump->error);
-    dump->check.on = jd_options_want_check();
-    dump->check.elf_mach = dump->kind.elf_mach;
+    dump->checks_frames = jd_options_want_check();
     if (!error)
         error = now ? open_first_file(dump, options) : keep_dir(dump, options);
     if (!error && later)
@@ -136,7 +136,7 @@ int jitdump_close(struct jitdump *dump)
 
 /* ---- Errors, path and counts ---- */
 
-/* A dump that was asked for has a text of its own, which ends with it. */
+/* A requested dump has an error text of its own, which ends with it. */
 static void keep_error_of_file(struct jitdump *dump)
 {
     jd_handle_enter(dump);
@@ -182,7 +182,7 @@ uint64_t jitdump_unreadable(const struct jitdump *dump)
 
 uint64_t jitdump_faults(const struct jitdump *dump)
 {
-    return dump ? atomic_load_explicit(&dump->check.faults, memory_order_relaxed) : 0;
+    return dump ? atomic_load_explicit(&dump->frame_faults, memory_order_relaxed) : 0;
 }
 
 /* ---- This process's file ---- */
@@ -293,6 +293,28 @@ static const struct jitdump_code *readable_part(struct jitdump *dump, uint64_t n
     return without_bytes;
 }
 
+/* Whether the unwind tables of CODE fit its code.  The first function whose tables do not is the
+ * handle's error, so that a runtime that reports errors reports it.  It is recorded all the same.
+ */
+static void check_frame(struct jitdump *dump, const struct jitdump_code *code)
+{
+    const struct jitdump_unwind *unwind = code->unwind;
+    const struct code_machine *machine =
+        dump->checks_frames ? jd_code_machine(dump->kind.elf_mach) : NULL;
+    struct frame_check found;
+    if (!machine || !code->bytes || !unwind || !unwind->unwinding_size)
+        return;
+    if (jd_tables_check(&found, machine, unwind->data, unwind->unwinding_size,
+                        unwind->eh_frame_hdr_size, code->bytes, code->code_addr, code->code_size) ||
+        !found.wrong)
+        return;
+    atomic_fetch_add_explicit(&dump->frame_faults, 1, memory_order_relaxed);
+    jd_error_keep(&dump->error, -EBADMSG,
+                  "%s: the frame of %.200s does not fit its code: %s; `perfjit check` lists all "
+                  "such functions",
+                  jitdump_path(dump), code->name ? code->name : "a function", found.fault);
+}
+
 /* Write the group of CODE, which has been checked and sorted. */
 static int put_code(struct jitdump *dump, const struct jitdump_code *code,
                     const struct inline_info *inlining, uint64_t *code_index)
@@ -312,11 +334,11 @@ static int put_code(struct jitdump *dump, const struct jitdump_code *code,
     jd_put_function(&room, code, inlining, &sizes, author);
     error = end(dump, &room, code_index);
     if (!error)
-        jd_code_check(&dump->check, code, jitdump_path(dump), &dump->error);
+        check_frame(dump, code);
     return error;
 }
 
-/* The same of a function in several, counted once if some of it can't be read. */
+/* The same for a function in pieces.  It counts once if a part can't be read. */
 static int put_pieces(struct jitdump *dump, struct code_pieces *pieces, uint64_t *code_index)
 {
     uint64_t now = jd_clock_now(dump->kind.counter), bytes = jd_pieces_measure(pieces);
@@ -340,7 +362,7 @@ static int put_pieces(struct jitdump *dump, struct code_pieces *pieces, uint64_t
     jd_pieces_put(&room, pieces, author);
     error = end(dump, &room, code_index);
     for (uint32_t i = 0; i < pieces->count && !error; i++)
-        jd_code_check(&dump->check, &pieces->items[i].code, jitdump_path(dump), &dump->error);
+        check_frame(dump, &pieces->items[i].code);
     return error;
 }
 
@@ -400,7 +422,7 @@ static int add_code(struct jitdump *dump, const struct jitdump_code *code, uint6
     int error = jd_code_read(&dump->error, &code, &copy);
     if (error)
         return error;
-    if (code->piece_count || code->inline_count || code->line_inlines || dump->check.on)
+    if (code->piece_count || code->inline_count || code->line_inlines || dump->checks_frames)
         return put_by_malloc(dump, code, code_index);
     return put_any(dump, code, code_index);
 }
@@ -439,7 +461,7 @@ static int of_closed(struct jitdump *dump)
     return dump->open_error;
 }
 
-/* Count what could not be recorded.  Where the dump was closed meanwhile, nobody wants it. */
+/* Count what could not be recorded.  If the dump was closed meanwhile, the record is not needed. */
 static int counted(struct jitdump *dump, int error)
 {
     jd_handle_leave(dump);

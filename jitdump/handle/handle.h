@@ -1,13 +1,12 @@
 /* The handle of jitdump.h, for the files that make up its functions.
  *
- * FILE is where records go: NULL as long as nobody has asked for a dump (attach.c), or if
- * jitdump_open failed.  It changes at any time, in jitdump_poll, so a call that uses it stands
- * between jd_handle_enter and jd_handle_leave: what was closed is freed when nobody is there.
+ * Records go to FILE.  It is NULL as long as no dump was requested (attach.c), or if jitdump_open
+ * failed.  jitdump_poll may change it at any time.  So a call that uses it stands between
+ * jd_handle_enter and jd_handle_leave: closed files are freed when no call is between them.
  */
 #ifndef JITDUMP_HANDLE_H
 #define JITDUMP_HANDLE_H
 
-#include "jitdump/code_check.h"
 #include "jitdump/guest/attach_switch.h"
 #include "jitdump/guest/first_error.h"
 #include "jitdump/jitdump.h"
@@ -19,20 +18,21 @@ struct jitdump {
     struct dump_kind kind;
     _Atomic uint64_t lost;
     _Atomic uint64_t unreadable;
-    struct code_check check;
+    bool checks_frames; /* PERFJIT has the word "check" */
+    _Atomic uint64_t frame_faults;
     struct first_error error;
-    char *dir; /* absolute, so that a child finds it wherever its current directory is; NULL: it is
-                  asked for one */
-    /* Of one that can be asked for its dump (attach.c). */
-    const _Atomic uint32_t *word;             /* that jitdump_poll looks at; never NULL */
-    _Atomic(struct attach_switch *) control;  /* the newest process's; NULL: it can't be asked */
+    char *dir; /* absolute, so that a child finds it from any current directory; NULL: from the
+                  request */
+    /* For dumps on request (attach.c). */
+    const _Atomic uint32_t *word;             /* that jitdump_poll reads; never NULL */
+    _Atomic(struct attach_switch *) control;  /* the newest process's; NULL: no requests */
     _Atomic uint32_t users;                   /* calls that may use the file */
     uint64_t next_code_index;                 /* of the next dump */
-    struct dump_file *retired;                /* those that have ended, and may be in use */
+    struct dump_file *retired;                /* files that have ended, and may be in use */
     _Atomic(struct stub_arena *) trampolines; /* NULL: none were made */
 };
 
-/* The word of those that can't be asked. */
+/* The word of handles that take no requests. */
 extern const _Atomic uint32_t jd_never_asked;
 
 /* Whether nothing is recorded. */
@@ -53,8 +53,8 @@ static inline void jd_handle_leave(struct jitdump *dump)
         atomic_fetch_sub_explicit(&dump->users, 1, memory_order_release);
 }
 
-/* Make DUMP, of a process whose user asks for that, one that can be switched on and off; a dump
- * may be open already.  If there is no memory for it, it stays one that can't. */
+/* Let DUMP be switched on and off by requests.  A dump may be open already.  If there is no memory
+ * for that, DUMP takes no requests. */
 void jd_handle_make_attachable(struct jitdump *dump);
 
 /* Close FILE and those of the processes before it, and free them.  No other call is in progress.
@@ -67,7 +67,7 @@ int jd_handle_close_attachable(struct jitdump *dump);
 /* Add all trampolines, to a dump that has just been opened (trampoline.c). */
 void jd_handle_tell_trampolines(struct jitdump *dump);
 
-/* Free what is known of them.  They stay callable. */
+/* Free the trampolines' names.  The trampolines stay callable. */
 void jd_handle_leave_trampolines(struct jitdump *dump);
 
 #endif

@@ -1,6 +1,7 @@
 /* See open_options.h. */
 #include "jitdump/handle/open_options.h"
 #include "jitdump/format/dump_clock.h"
+#include "jitdump/guest/environment_word.h"
 #include "jitdump/guest/sized_struct.h"
 
 #include <elf.h>
@@ -32,19 +33,6 @@ int jd_options_read(struct jitdump_options *options, const struct jitdump_option
 }
 
 /* ---- The environment ---- */
-
-/* Whether WORD is one of those in PERFJIT. */
-static bool environment_has(const char *wanted)
-{
-    const char *word = secure_getenv("PERFJIT");
-    while (word) {
-        size_t length = strcspn(word, ",");
-        if (length == strlen(wanted) && memcmp(word, wanted, length) == 0)
-            return true;
-        word = word[length] ? word + length + 1 : NULL;
-    }
-    return false;
-}
 
 /* The size that follows "ring=" in PERFJIT, in bytes, into *BYTES.  Returns 0 if there is none, 1,
  * or -1 if it is no size. */

@@ -1,4 +1,4 @@
-/* struct jitdump_options as programs pass it, of any version, and what PERFJIT and JITDUMPDIR say.
+/* Read a struct jitdump_options of any version, and the environment's PERFJIT and JITDUMPDIR.
  */
 #ifndef JITDUMP_OPEN_OPTIONS_H
 #define JITDUMP_OPEN_OPTIONS_H
@@ -16,11 +16,12 @@ int jd_options_read(struct jitdump_options *options, const struct jitdump_option
 /* Whether a dump is wanted from the start. */
 bool jd_options_want_dump(const struct jitdump_options *options);
 
-/* Whether somebody may ask for a dump later.  A set-user-ID program has rights that who asks may
- * not have. */
+/* Whether a dump may be requested later.  A set-user-ID program accepts no requests, because it has
+ * rights that the requesting user may not have. */
 bool jd_options_can_be_asked(const struct jitdump_options *options);
 
-/* What kind of dump it is, whenever it is opened.  Returns 0 or a negative errno, kept in ERROR. */
+/* Set KIND, for a dump that is opened now or later.  Returns 0 or a negative errno, kept in ERROR.
+ */
 int jd_options_kind(struct dump_kind *kind, const struct jitdump_options *options,
                     struct first_error *error);
 

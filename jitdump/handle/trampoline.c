@@ -30,7 +30,7 @@ static struct stub_arena *arena_of(struct jitdump *dump)
 
 /* ---- What is recorded ---- */
 
-/* The lock is held, or nobody else knows STUB. */
+/* The lock is held, or STUB is not published yet. */
 static int log_stub(struct jitdump *dump, const struct stub_arena *arena, const struct stub *stub,
                     uint64_t *code_index)
 {
@@ -49,7 +49,8 @@ static int log_stub(struct jitdump *dump, const struct stub_arena *arena, const 
     return jitdump_add_code_on(dump, &code, code_index);
 }
 
-/* Of two records, jitdump_poll's and that of who made it, the later one counts. */
+/* jitdump_poll and the thread that made the trampoline may both record it.  The later record
+ * counts. */
 static void keep_index(struct stub *stub, uint64_t code_index)
 {
     uint64_t kept = atomic_load_explicit(&stub->code_index, memory_order_relaxed);
@@ -87,7 +88,7 @@ void jd_handle_tell_trampolines(struct jitdump *dump)
     struct stub_arena *arena = atomic_load(&dump->trampolines);
     bool more = arena != NULL;
     for (uint32_t number = 0; more; number++) {
-        if (jd_stub_lock(arena)) { /* who has stopped may have left any number of them */
+        if (jd_stub_lock(arena)) { /* a stopped thread may have left any number of them */
             fail(dump, -EAGAIN, "");
             return;
         }
@@ -122,7 +123,7 @@ static int free_stub(struct jitdump *dump, struct stub_arena *arena, const void 
     return 0;
 }
 
-/* What can't be recorded is not called either: it would be a frame without a name. */
+/* A trampoline that can't be recorded is not used: it would be a frame without a name. */
 static const void *record(struct jitdump *dump, struct stub_arena *arena, struct stub *stub)
 {
     const uint8_t *code = jd_stub_code(stub);

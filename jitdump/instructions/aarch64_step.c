@@ -13,9 +13,10 @@
 #include "jitdump/format/byte_cursor.h"
 #include "jitdump/instructions/code_step.h"
 
+#include <elf.h>
 #include <stdio.h>
 
-enum { WORD_BYTES = 4, FP = 29, LR = 30, SP = 31, D8 = 32, XZR = 31 };
+enum { WORD_BYTES = 4, FP = 29, LR = 30, SP = 31, D8 = 32, DWARF_D8 = 72, XZR = 31 };
 
 static const char names[CODE_REGISTERS][4] = {
     "x0",  "x1",  "x2",  "x3",  "x4",  "x5",  "x6",  "x7",  "x8",  "x9",
@@ -62,7 +63,7 @@ static void set(struct code_state *state, unsigned reg, struct code_value value)
         jd_state_set(state, reg, FP, value);
 }
 
-/* A destination in which 31 is the register that is always zero. */
+/* A destination; 31 is the zero register. */
 static void set_plain(struct code_state *state, unsigned number, struct code_value value)
 {
     if (number != XZR)
@@ -81,8 +82,8 @@ struct transfer {
     int64_t writeback; /* added to the base */
 };
 
-/* What a register gets that was saved, from its place, is proof that the stack pointer is what it
- * is taken for. */
+/* A saved register gets its value back from its place: this proves that the stack pointer has its
+ * known value. */
 static struct code_value loaded(struct code_state *state, const struct transfer *what, unsigned reg,
                                 struct code_value address)
 {
@@ -156,7 +157,8 @@ static void do_indexed(struct code_state *state, uint32_t word, bool load)
         set(state, transferred(bits(word, 0, 5), bits(word, 26, 1)), value_unknown());
 }
 
-/* Of one register, with an unsigned, unscaled, pre- or post-indexed immediate, or a register. */
+/* Loads and stores of one register, with an unsigned, unscaled, pre- or post-indexed immediate, or
+ * a register. */
 static void do_single(struct code_state *state, uint32_t word)
 {
     bool is_vector = bits(word, 26, 1), scaled = bits(word, 24, 1);
@@ -282,7 +284,7 @@ static void call(struct code_state *state)
     set(state, LR, value_unknown());
 }
 
-/* Signing the return address in x30 leaves it what it is. */
+/* Signing the return address in x30 does not change its value here. */
 static void do_hint(struct code_state *state, uint32_t word)
 {
     switch (word) {
@@ -328,7 +330,7 @@ static enum code_flow flow_of_register_branch(uint32_t word)
     }
 }
 
-/* What leads elsewhere; *BY: how far. */
+/* Instructions that lead elsewhere; *BY: the distance. */
 static enum code_flow flow_of(uint32_t word, int64_t *by)
 {
     *by = 0;
@@ -442,5 +444,17 @@ static void print(const uint8_t *code, size_t size, size_t at, char *text, size_
 }
 
 const struct code_machine jd_machine_aarch64 = {
-    SP, LR, 0, sizeof saved, saved, names, step, is_filling, print,
+    .elf_mach = EM_AARCH64,
+    .stack_pointer = SP,
+    .return_address = LR,
+    .entry_offset = 0,
+    .saved_count = sizeof saved,
+    .saved = saved,
+    .names = names,
+    .plain_registers = D8,
+    .moved_from = DWARF_D8,
+    .signs_returns = true,
+    .step = step,
+    .is_filling = is_filling,
+    .print = print,
 };

@@ -111,7 +111,7 @@ static bool merge_registers(struct code_state *into, const struct code_state *fr
     return changed;
 }
 
-/* A slot that one of them does not have, or with another value, may have been written. */
+/* A slot that only one of them has, or that differs, may have been written. */
 static bool merge_slots(struct code_state *into, const struct code_state *from)
 {
     bool changed = false;

@@ -1,8 +1,8 @@
-/* What is known of a machine's registers and stack at one instruction of a function.
+/* The known contents of registers and stack at one instruction of a function.
  *
- * A value is known only as far as unwinding wants it: the value that a register had when the
- * function was entered, or an address at a fixed distance from the CFA.  All else is unknown, and
- * what is unknown proves nothing.  Registers have DWARF's numbers, but that aarch64's d8 to d15
+ * Only values that matter for unwinding are known: the value that a register had when the function
+ * was entered, or an address at a fixed distance from the CFA.  All other values are unknown, and
+ * unknown values prove nothing.  Registers have DWARF's numbers, except that aarch64's d8 to d15
  * are 32 to 39.
  */
 #ifndef JITDUMP_CODE_STATE_H
@@ -16,7 +16,7 @@ enum { CODE_REGISTERS = 40, CODE_SLOTS = 24, NO_REGISTER = 255 };
 
 enum code_value_kind {
     VALUE_UNKNOWN,
-    VALUE_ENTRY, /* what register `reg` was at the function's entry */
+    VALUE_ENTRY, /* register `reg` at the function's entry */
     VALUE_FRAME, /* CFA + offset */
 };
 
@@ -40,13 +40,13 @@ struct code_state {
     uint8_t slot_count;
     uint8_t stack_pointer; /* which register it is */
     uint8_t signing;       /* of the return address */
-    bool doubtful; /* the stack pointer may not be what it is taken for: after a call, which may pop
+    bool doubtful; /* the stack pointer may differ from its known value: after a call, which may pop
                       its arguments */
     bool exposed;  /* others may know an address in the frame */
-    bool foreign;  /* what is not in a slot may have been written by others */
-    int32_t low, high;  /* from CFA + low up to CFA + high things were written that are not known */
-    uint32_t popped_at; /* the offset behind a call that is taken to have popped its arguments, */
-    int32_t popped_bytes; /* so many of them; 0: none is */
+    bool foreign;  /* other functions may have written to the stack outside the slots */
+    int32_t low, high;    /* from CFA + low up to CFA + high unknown values were written */
+    uint32_t popped_at;   /* the offset behind a call that probably popped its arguments, */
+    int32_t popped_bytes; /* the arguments' bytes; 0: none */
     uint64_t lost;        /* registers that have not been where the frame says, a bit each */
 };
 
@@ -86,13 +86,13 @@ static inline struct code_value value_plus(struct code_value value, int64_t by)
     return value_frame((int32_t)sum);
 }
 
-/* A state in which all registers are as at the entry, and nothing is on the stack. */
+/* The state at the entry: all registers have their entry values, and nothing is on the stack. */
 void jd_state_begin(struct code_state *state, unsigned stack_pointer, int32_t stack_offset);
 
 /* The value of the eight bytes at ADDRESS. */
 struct code_value jd_state_load(const struct code_state *state, struct code_value address);
 
-/* Whether nobody has written to the eight bytes at CFA + OFFSET since the entry. */
+/* Whether the eight bytes at CFA + OFFSET are unchanged since the entry. */
 bool jd_state_never_written(const struct code_state *state, int32_t offset);
 
 /* WIDTH bytes are stored at ADDRESS: VALUE, if they are eight. */
@@ -106,7 +106,7 @@ void jd_state_set(struct code_state *state, unsigned reg, unsigned frame_pointer
 /* A call: others run, below the stack pointer. */
 void jd_state_call(struct code_state *state);
 
-/* Keep of INTO what FROM says too.  Returns whether that changed INTO. */
+/* Keep only what INTO and FROM agree on, in INTO.  Returns whether INTO changed. */
 bool jd_state_merge(struct code_state *into, const struct code_state *from);
 
 #endif

@@ -1,4 +1,7 @@
-/* What one instruction does to what is known, and where it leads: one table for each machine. */
+/* The effect of one instruction on the known state, and where it leads: one entry for each machine.
+ *
+ * How to add a machine: a file jitdump/instructions/NAME_step.c with its entry, declared below, and
+ * a line in code_step.c. */
 #ifndef JITDUMP_CODE_STEP_H
 #define JITDUMP_CODE_STEP_H
 
@@ -18,29 +21,36 @@ enum code_flow {
 struct code_step {
     uint32_t size; /* in bytes */
     enum code_flow flow;
-    int64_t target; /* in bytes from the code's begin; may be outside of it */
+    int64_t target; /* in bytes from the code's begin; may be outside the code */
 };
 
 struct code_machine {
+    uint32_t elf_mach;
     uint8_t stack_pointer;
     uint8_t return_address; /* the register that it is at the entry, or counts as */
     int8_t entry_offset;    /* the stack pointer at the entry is CFA + this */
     uint8_t saved_count;
     const uint8_t *saved; /* the registers that a function preserves, and the return address */
     const char (*names)[4];
+    uint8_t plain_registers; /* the registers up to here have DWARF's numbers */
+    uint8_t moved_from;      /* DWARF's number of the registers that follow; 0: there are none */
+    bool signs_returns;      /* its tables may say that return addresses are signed */
 
     /* The instruction at offset AT of the SIZE bytes at CODE: change *STATE, unless it is NULL, to
      * what holds after it. */
     struct code_step (*step)(const uint8_t *code, size_t size, size_t at, struct code_state *state);
 
-    /* Whether it does nothing, as what fills up to a multiple of 16 bytes. */
+    /* Whether it does nothing, like filling up to a multiple of 16 bytes. */
     bool (*is_filling)(const uint8_t *code, size_t size, size_t at);
 
-    /* It in words, for those that concern the stack; else its bytes. */
+    /* Print the instruction in words if it concerns the stack, else its bytes. */
     void (*print)(const uint8_t *code, size_t size, size_t at, char *text, size_t text_bytes);
 };
 
 extern const struct code_machine jd_machine_x86_64;
 extern const struct code_machine jd_machine_aarch64;
+
+/* NULL: nothing is known of the machine whose ELF number is ELF_MACH. */
+const struct code_machine *jd_code_machine(uint32_t elf_mach);
 
 #endif

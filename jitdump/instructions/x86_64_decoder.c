@@ -3,7 +3,7 @@
 
 #include "jitdump/format/byte_cursor.h"
 
-/* What follows each opcode:
+/* The bytes that follow each opcode:
  *
  *     -  nothing      m  ModRM           b  8 bits       z  16 or 32 bits, by the operand's size
  *     w  16 bits      j  32 bits         e  16 and 8     v  16, 32, or 64 bits
@@ -188,7 +188,7 @@ static bool take_opcode(struct decoder *decoder)
     return true;
 }
 
-/* What follows the opcode, as above. */
+/* The bytes that follow the opcode, as above. */
 static char form_of(const struct x86_instruction *out)
 {
     if (out->encoding == X86_XOP)
@@ -290,7 +290,7 @@ static void take_group_3(struct decoder *decoder)
         take_immediate(decoder, decoder->out->opcode & 1 ? immediate_bytes(decoder->out) : 1);
 }
 
-/* What follows an opcode of FORM. */
+/* The bytes that follow an opcode of FORM. */
 static bool take_rest(struct decoder *decoder, char form)
 {
     struct x86_instruction *out = decoder->out;

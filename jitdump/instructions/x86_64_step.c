@@ -1,11 +1,12 @@
 /* See code_step.h: x86-64.
  *
- * Which registers an instruction changes stands in x86_64_effect.c; what moves the stack pointer,
- * or a value that is followed, is done here.  Sources: Intel SDM, volume 2; System V ABI, AMD64
+ * Tables say which registers an instruction changes.  Instructions that move the stack pointer, or
+ * a tracked value, have code of their own.  Sources: Intel SDM, volume 2; System V ABI, AMD64
  * supplement, 3.2. */
 #include "jitdump/instructions/code_step.h"
-#include "jitdump/instructions/x86_64_effect.h"
+#include "jitdump/instructions/x86_64_decoder.h"
 
+#include <elf.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -19,6 +20,118 @@ enum { RAX = 0, RDX = 1, RCX = 2, RBX = 3, RSI = 4, RDI = 5, RBP = 6, RSP = 7, R
 enum { WORD_BYTES = 8, REGISTER_MODE = 3, REPNE = 0xf2, REPEAT = 0xf3 };
 
 static const uint8_t saved[] = {RBX, RBP, 12, 13, 14, 15, RIP};
+
+/* ---- What an instruction changes ---- */
+
+/* The registers and memory that an instruction changes:
+ *
+ *     .  no such register            r  ModRM's register      e  ModRM's operand, here or in memory
+ *     E  ModRM's operand in memory   x  both                  a  rax
+ *     d  rdx                         D  rax, rdx              o  the register in the opcode
+ *     O  that and rax                k  rax, rdx, e           q  rax, rbx, rcx, rdx, e
+ *     s  rsi, rdi, rcx, rax, and the memory at rdi            F  much memory, and rax
+ *     v  the register in VEX.vvvv, and r                      *  it is done by hand
+ */
+static const char effects_0[] = "eerraa..eerraa.." /* 00 */
+                                "eerraa..eerraa.."
+                                "eerraa..eerraa.." /* 20 */
+                                "eerraa.........."
+                                "................" /* 40 */
+                                "****************"
+                                "...r....*r*rssss" /* 60 */
+                                "****************"
+                                "****..**e*r*e*.*" /* 80 */
+                                "OOOOOOOOad..**.a"
+                                "aa..ssss..ssssss" /* a0 */
+                                "oooooooooooooooo"
+                                "ee**..ee*****a.*" /* c0 */
+                                "eeee...aFFFFFFFF"
+                                "****aa..**.*aa.." /* e0 */
+                                ".*..*.**......e*";
+static const char effects_1[] = "eqrr.*.*...*...." /* 00 */
+                                ".E.E...E......*."
+                                "ee.......E.Err.." /* 20 */
+                                ".DDD**.q........"
+                                "rrrrrrrrrrrrrrrr" /* 40 */
+                                "r..............."
+                                "................" /* 60 */
+                                "........e.....*E"
+                                "****************" /* 80 */
+                                "eeeeeeeeeeeeeeee"
+                                "**q.ee..**.eeeFr" /* a0 */
+                                "kkrerrrrr.eerrrr"
+                                "xx.E.r.koooooooo" /* c0 */
+                                "......Er........"
+                                ".......E........" /* e0 */
+                                ".......F........";
+
+/* For SSE's instructions in their VEX and EVEX forms, and those with only these forms. */
+static char vector_effect_1(const struct x86_instruction *in)
+{
+    bool scalar = in->prefix == REPEAT || in->prefix == REPNE;
+    switch (in->opcode) {
+    case 0x2c:
+    case 0x2d:
+    case 0x78:
+    case 0x79:
+        return scalar ? 'r' : '.';
+    case 0x50:
+    case 0x93: /* kmov */
+    case 0xc5:
+    case 0xd7:
+        return 'r';
+    case 0x7e:
+        return in->prefix == REPEAT ? '.' : 'e';
+    case 0x11:
+    case 0x13:
+    case 0x17:
+    case 0x29:
+    case 0x2b:
+    case 0x7f:
+    case 0x91:
+    case 0xd6:
+    case 0xe7:
+        return 'E';
+    default:
+        return '.';
+    }
+}
+
+static char effect_2(const struct x86_instruction *in)
+{
+    if (in->encoding == X86_LEGACY)
+        return in->opcode >= 0xf0 ? (in->opcode == 0xf8 ? 'F' : 'x') : '.';
+    if (in->encoding == X86_VEX && in->opcode >= 0xf2 && in->opcode <= 0xf7)
+        return 'v'; /* BMI */
+    return 'E';     /* some store, and which ones matters little */
+}
+
+static char effect_3(const struct x86_instruction *in)
+{
+    if (in->opcode >= 0x14 && in->opcode <= 0x17)
+        return 'e'; /* pextr, extractps */
+    if (in->encoding == X86_LEGACY)
+        return '.';
+    return in->encoding == X86_VEX && in->opcode == 0xf0 ? 'r' : 'E'; /* rorx; vextract */
+}
+
+static char effect_of(const struct x86_instruction *in)
+{
+    if (in->encoding == X86_XOP)
+        return in->map == 8 ? '.' : 'v';
+    switch (in->map) {
+    case 0:
+        return effects_0[in->opcode];
+    case 1:
+        return in->encoding == X86_LEGACY ? effects_1[in->opcode] : vector_effect_1(in);
+    case 2:
+        return effect_2(in);
+    case 3:
+        return effect_3(in);
+    default: /* 5 and 6: 16-bit floating point */
+        return in->map == 5 ? vector_effect_1(in) : '.';
+    }
+}
 
 /* ---- Operands ---- */
 
@@ -60,7 +173,7 @@ static void store(const struct x86_instruction *in, struct code_state *state, in
 static int64_t stored_bytes(const struct x86_instruction *in)
 {
     enum { X87_BYTES = 108, XSAVE_BYTES = 1 << 16 };
-    if (jd_x86_effect(in) == 'F')
+    if (effect_of(in) == 'F')
         return in->map ? XSAVE_BYTES : X87_BYTES;
     if (in->map == 0)
         return in->wide ? WORD_BYTES : WORD_BYTES / 2;
@@ -82,7 +195,7 @@ static bool is_of_bytes(const struct x86_instruction *in)
            (!(in->opcode & 1) && in->opcode != 0x62 && in->opcode != 0x8c && in->opcode != 0x8e);
 }
 
-/* The register NUMBER gets what is not known. */
+/* The register NUMBER gets an unknown value. */
 static void spoil(const struct x86_instruction *in, struct code_state *state, unsigned number)
 {
     bool high = !in->has_rex && number >= 4 && number < 8 && is_of_bytes(in);
@@ -100,7 +213,7 @@ static void change_operand(const struct x86_instruction *in, struct code_state *
         spoil(in, state, in->rm);
 }
 
-/* Apply EFFECT, of the list above, but for those by hand. */
+/* Apply EFFECT, a letter of the list above, except '*'. */
 static void apply(const struct x86_instruction *in, struct code_state *state, char effect)
 {
     if (strchr("exkqE", effect))
@@ -137,8 +250,8 @@ static void push(struct code_state *state, int64_t bytes, struct code_value valu
     jd_state_store(state, top, bytes, value);
 }
 
-/* What a register gets that was saved, from its place, is proof that the stack pointer is what it
- * is taken for; another value, if there is doubt, that it may not be. */
+/* A saved register gets its value back from its place: this proves that the stack pointer has its
+ * known value.  If there is doubt, another value shows that it may be wrong. */
 static struct code_value pop(struct code_state *state, int64_t bytes, unsigned to)
 {
     struct code_value top = state->registers[RSP];
@@ -279,7 +392,7 @@ static void pop_operand(const struct x86_instruction *in, struct code_state *sta
         store(in, state, pushed_bytes(in), value);
 }
 
-/* What changes STATE, which is there, of map 0. */
+/* The changes to STATE, which is not NULL, by map 0. */
 static void do_map_0(const struct x86_instruction *in, const uint8_t *bytes,
                      struct code_state *state)
 {
@@ -413,7 +526,7 @@ static enum code_flow flow_of(const struct x86_instruction *in)
 
 static void do_it(const struct x86_instruction *in, const uint8_t *bytes, struct code_state *state)
 {
-    char effect = jd_x86_effect(in);
+    char effect = effect_of(in);
     if (effect != '*' && !(effect == 'O' && in->opcode_register == 0))
         apply(in, state, effect);
     else if (in->map == 0)
@@ -467,7 +580,7 @@ static void print_displacement(char *text, size_t bytes, const struct x86_instru
         snprintf(text, bytes, "memory");
 }
 
-/* Those with a register and an operand in ModRM. */
+/* Instructions with a register and an operand in ModRM. */
 static bool print_move(const struct x86_instruction *in, char *text, size_t bytes)
 {
     char operand[32];
@@ -530,5 +643,15 @@ static void print(const uint8_t *code, size_t size, size_t at, char *text, size_
 }
 
 const struct code_machine jd_machine_x86_64 = {
-    RSP, RIP, -WORD_BYTES, sizeof saved, saved, names, step, is_filling, print,
+    .elf_mach = EM_X86_64,
+    .stack_pointer = RSP,
+    .return_address = RIP,
+    .entry_offset = -WORD_BYTES,
+    .saved_count = sizeof saved,
+    .saved = saved,
+    .names = names,
+    .plain_registers = RIP + 1,
+    .step = step,
+    .is_filling = is_filling,
+    .print = print,
 };

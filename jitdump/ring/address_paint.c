@@ -28,7 +28,7 @@ void jd_paint_bounds(struct address_paint *paint, uint32_t range, uint64_t start
 
 /* ---- Sorting ---- */
 
-/* The bits in which the addresses differ: code lies in a few regions, so that many are alike. */
+/* The bits in which the addresses differ.  Code lies in a few regions, so many bits are equal. */
 static uint64_t varying_bits(const struct paint_bound *bounds, size_t count)
 {
     uint64_t varying = 0;
@@ -88,8 +88,8 @@ void jd_paint_sort(struct address_paint *paint, uint32_t count)
 
 /* ---- Painting ---- */
 
-/* The first cell from CELL on that nobody owns; the last one is never owned, since it is behind all
- * ranges. */
+/* The first cell from CELL on without an owner.  The last cell never has one, since it is behind
+ * all ranges. */
 static uint32_t unowned_from(uint32_t *next, uint32_t cell)
 {
     while (next[cell] != cell) {

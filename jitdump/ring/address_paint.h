@@ -1,9 +1,9 @@
-/* Of many ranges of addresses, given from the newest to the oldest: which own an address, because
- * no newer one covers it.
+/* Which of many ranges of addresses own an address.  Ranges are given from the newest to the
+ * oldest.  A range owns the addresses that no newer range covers.
  *
- * All bounds are sorted first; between two of them lies a cell, which the first range that covers
- * it owns.  A cell that is owned points behind itself, so that no range looks at it again: the time
- * is that of sorting.
+ * All bounds are sorted first.  A cell lies between two neighbouring bounds, and the first range
+ * that covers a cell owns it.  An owned cell points behind itself, so no range visits it again:
+ * sorting takes most of the time.
  */
 #ifndef JITDUMP_ADDRESS_PAINT_H
 #define JITDUMP_ADDRESS_PAINT_H
@@ -31,16 +31,16 @@ struct address_paint {
     struct mapped_array digits;         /* uint32_t: how often each occurs */
 };
 
-/* Of COUNT ranges, number RANGE is [START, END).  Before the first: room for COUNT.  Returns 0 or
- * -1 without memory. */
+/* jd_paint_begin makes room for COUNT ranges.  Then each RANGE, a number, is given as [START, END).
+ * Returns 0 or -1 without memory. */
 int jd_paint_begin(struct address_paint *paint, uint32_t count);
 void jd_paint_bounds(struct address_paint *paint, uint32_t range, uint64_t start, uint64_t end);
 
 /* All bounds are known. */
 void jd_paint_sort(struct address_paint *paint, uint32_t count);
 
-/* RANGE, older than all that were painted, owns what nobody does.  Returns whether that is
- * anything. */
+/* RANGE is older than all ranges before.  It owns all its cells that have no owner yet.  Returns
+ * whether there are any. */
 int jd_paint_range(struct address_paint *paint, uint32_t range);
 
 static inline struct paint_cells jd_paint_cells(const struct address_paint *paint, uint32_t range)

@@ -20,7 +20,7 @@ void jd_live_end(struct live_code *live)
 
 /* ---- Reading ---- */
 
-enum { FIXED_BYTES = JR_CODE_MOVE_BYTES }; /* the longest of those that are looked at */
+enum { FIXED_BYTES = JR_CODE_MOVE_BYTES }; /* the longest record that is read here */
 
 struct prefix {
     uint32_t id, total_size;
@@ -107,7 +107,7 @@ static bool goes_on(const uint8_t *record, const struct prefix *prefix)
     return number > 0;
 }
 
-/* What is read was written by this process, unless somebody else wrote to the file. */
+/* This process wrote these records, unless somebody else wrote to the file. */
 int jd_live_read(struct live_code *live, struct record_window *window, uint64_t until)
 {
     struct prefix prefix;
@@ -179,7 +179,7 @@ static void end_pieces(struct live_code *live, uint32_t load)
     }
 }
 
-/* BEFORE is what was last said of the function of event NUMBER, if anything. */
+/* BEFORE_NUMBER is the last event before NUMBER of the same function, if there is one. */
 static void link_event(struct live_code *live, uint32_t number, uint32_t before_number)
 {
     struct live_event *event = jd_live_event(live, number);
@@ -236,14 +236,14 @@ static int paint_all(struct live_code *live)
     return 0;
 }
 
-/* Of the event of a residence that is over: its function's LOAD, or LIVE_NONE. */
+/* The LOAD of the function of event NUMBER, or LIVE_NONE. */
 static uint32_t load_of(const struct live_code *live, uint32_t number)
 {
     const struct live_event *event = jd_live_event(live, number);
     return event->id == JIT_CODE_LOAD ? number : event->load;
 }
 
-/* All events of the function of LOAD, with all its pieces: a reader wants all of them, or none. */
+/* Keep all events of the function of LOAD, with all its pieces: a reader needs all or none. */
 static void make_whole(struct live_code *live, uint32_t load)
 {
     struct paint_cells range = {load, load + 1};
@@ -273,7 +273,7 @@ static bool is_alive(const struct live_event *event)
            (event->id == JIT_CODE_LOAD || (event->id == JIT_CODE_MOVE && event->load != LIVE_NONE));
 }
 
-/* Of a function that is kept whole, though others took all its addresses, and went. */
+/* For a function that is kept whole although others took all its addresses, and went. */
 static bool would_be_again(const struct live_code *live, uint32_t number)
 {
     const struct live_event *event = jd_live_event(live, number);
@@ -314,7 +314,7 @@ static void keep_pieces(struct live_code *live)
     }
 }
 
-/* What is kept whole may need others that are newer; their pieces and moves stand anywhere. */
+/* Functions that are kept whole may need newer ones, whose pieces and moves may be anywhere. */
 static void keep_alive(struct live_code *live)
 {
     do {

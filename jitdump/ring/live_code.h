@@ -1,19 +1,20 @@
-/* Which functions are alive at a place of a dump: found by reading the dump up to there.
+/* The functions that are alive at a place of a dump.  The dump is read up to there to find them.
  *
- * Nothing is kept while functions are added, since that would cost each of them more than the
- * records do: what is alive is asked only when a dump is rewritten, and is in its records.
+ * Nothing is kept while functions are added, since that would cost each add more than its records
+ * do.  The live functions are needed only when a dump is rewritten, and can be read from its
+ * records.
  *
  * An event is a residence (a LOAD, or a MOVE to its new addresses), or an UNLOAD.  A residence is
- * over if its function was unloaded or moved on; it is alive if it is not over and owns an address,
- * because no later residence covers that.  Kept are the functions that are alive; and whole, with
- * all their events, those without which a part of an older function would be there again, which
- * they had overwritten before they went.
+ * over if its function was unloaded or moved on.  It is alive if it is not over and owns an address
+ * that no later residence covers.  Functions that are alive are kept.  A dead function is kept with
+ * all its events if it had overwritten a part of an older live function: without it that part would
+ * appear again.
  *
  * A function in pieces is kept whole, with all its events, if any of its pieces is alive.
  *
- * A forked child moves and unloads functions that its parent's dump has.  Of each such function one
- * event is kept, the first: it stands for all, and says where the function is in the end, or that
- * it is gone.
+ * A forked child moves and unloads functions that its parent's dump has.  For each such function
+ * only the first event is kept.  It represents all, and says where the function is in the end, or
+ * that it is gone.
  */
 #ifndef JITDUMP_LIVE_CODE_H
 #define JITDUMP_LIVE_CODE_H
@@ -27,19 +28,20 @@
 #define LIVE_NONE UINT32_MAX
 
 struct live_event {
-    uint64_t start, end; /* of a residence; of an UNLOAD: what it says */
+    uint64_t start, end; /* of a residence; of an UNLOAD: as in the record */
     uint64_t code_index;
     uint64_t old_addr; /* of a MOVE */
     uint64_t time;
     uint32_t id;
     uint32_t offset, bytes; /* of its group in the file */
-    uint32_t load;          /* of its function, if it is none itself; LIVE_NONE: in another dump */
-    uint32_t ends;          /* the residence that it ended, or LIVE_NONE */
+    uint32_t load;          /* its function's LOAD, if it is not a LOAD itself; LIVE_NONE: in
+                             * another dump */
+    uint32_t ends;          /* the residence that this event ended, or LIVE_NONE */
     uint32_t first;         /* of an inherited function: its first event; else LIVE_NONE */
-    uint32_t last;          /* of that one: the last event */
+    uint32_t last;          /* of the first event: the last one */
     uint32_t piece, pieces; /* of the LOAD of a piece: its number, and how many; else 0 */
     bool over, owns, keep;
-    bool whole; /* keep it as it is; of a LOAD: all events of its function */
+    bool whole; /* keep it unchanged; of a LOAD: all events of its function */
 };
 
 struct live_code {
@@ -54,7 +56,7 @@ struct live_code {
     struct mapped_array events;  /* struct live_event */
     struct mapped_array indices; /* a hash table of uint32_t: the last event of each function */
     struct address_paint paint;
-    /* What jd_live_judge found. */
+    /* Results of jd_live_judge. */
     uint64_t kept_bytes, kept_loads, dropped_loads;
 };
 

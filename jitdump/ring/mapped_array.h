@@ -1,4 +1,4 @@
-/* Memory for a rewriting: from mmap, since a stopped thread may be inside malloc. */
+/* Memory for rewriting a dump.  It is from mmap, since a stopped thread may be inside malloc. */
 #ifndef JITDUMP_MAPPED_ARRAY_H
 #define JITDUMP_MAPPED_ARRAY_H
 
@@ -10,7 +10,7 @@ struct mapped_array {
     size_t bytes;
 };
 
-/* Make it BYTES or more, with what it holds; new memory is zeros.  Returns 0 or -1. */
+/* Grow ARRAY to BYTES or more, keeping its contents.  New memory is zeros.  Returns 0 or -1. */
 static inline int mapped_array_reserve(struct mapped_array *array, size_t bytes)
 {
     if (bytes <= array->bytes)

@@ -1,6 +1,6 @@
-/* A part of a dump's file in memory, from which records are read front to back; records in memory
- * may follow the file's end as if they were in it.  It is read into
- * memory, not mapped: others may cut the file at any time, and a page that is gone is a signal. */
+/* A part of a dump's file in memory.  Records are read from it front to back.  More records, in
+ * memory, may follow the file's end as if they were in the file.  The file is read, not mapped:
+ * others may truncate it at any time, and an access to a missing page raises a signal. */
 #ifndef JITDUMP_RECORD_WINDOW_H
 #define JITDUMP_RECORD_WINDOW_H
 
@@ -26,8 +26,8 @@ struct record_window {
 int jd_window_begin(struct record_window *window, const struct held_fd *fd, uint64_t file_end,
                     const void *tail, size_t tail_bytes);
 
-/* The BYTES, at most WINDOW_BYTES, at OFFSET; valid until the next call.  NULL, with the error, if
- * they can't be read or the file ends before. */
+/* The BYTES, at most WINDOW_BYTES, at OFFSET, valid until the next call.  Returns NULL and sets the
+ * error if they can't be read or the file is shorter. */
 const uint8_t *jd_window_at(struct record_window *window, uint64_t offset, size_t bytes);
 
 void jd_window_end(struct record_window *window);

@@ -12,7 +12,7 @@
 
 _Static_assert(sizeof(struct stub) <= STUB_WORD_STRIDE, "it stands there");
 
-/* A child asks the kernel each time, which nobody minds. */
+/* A child asks the kernel each time, which is fast enough. */
 static uint32_t this_thread(const struct stub_arena *arena)
 {
     if (jd_fork_mark_is_inherited(&arena->fork_mark))
@@ -99,7 +99,7 @@ static int reserve_block(uint8_t **block, const char **what)
     return 0;
 }
 
-/* Write the code of the stubs in a page that nobody has seen, and make it executable. */
+/* Write the code of the stubs in an unpublished page, and make it executable. */
 static int make_page(struct stub_arena *arena, uint32_t first, const char **what)
 {
     uint8_t *page = code_of(arena, first);
@@ -137,7 +137,7 @@ static int make_ready(struct stub_arena *arena, const char **what)
     return make_page(arena, number, what);
 }
 
-/* What failed is not tried for each function. */
+/* After a failure it is not tried again for each function. */
 static int take_new(struct stub_arena *arena, struct stub **stub, const char **what)
 {
     if (arena->used == arena->ready) {
@@ -164,7 +164,7 @@ static int take(struct stub_arena *arena, struct stub **stub, const char **what)
 
 /* ---- Names ---- */
 
-/* Returns what is to be freed, or NULL.  The lock is held. */
+/* Returns the name to free, or NULL.  The lock is held. */
 static struct stub_file *leave_file(struct stub_file *file)
 {
     return file && --file->users == 0 ? file : NULL;
@@ -184,14 +184,14 @@ static int new_file(struct stub_arena *arena, const char *path, struct stub_file
     }
     struct stub_file *before = arena->newest_file;
     arena->newest_file = *file = made;
-    atomic_signal_fence(memory_order_seq_cst); /* who is cancelled here leaves one user too many */
+    atomic_signal_fence(memory_order_seq_cst); /* cancelled here, it leaves a user too many */
     struct stub_file *garbage = leave_file(before);
     jd_stub_unlock(arena);
     free(garbage);
     return 0;
 }
 
-/* Functions are told file by file, mostly. */
+/* Functions are mostly added file by file. */
 static int find_file(struct stub_arena *arena, const char *path, struct stub_file **file)
 {
     if (jd_stub_lock(arena))
@@ -277,7 +277,7 @@ struct stub_name *jd_stub_drop(struct stub_arena *arena, struct stub *stub)
 
 /* ---- The arena ---- */
 
-/* One that other processes' stubs have not: perf keeps files by the build-ids made of it. */
+/* A number that other processes' stubs lack: perf keeps files by the build-ids made of it. */
 static uint32_t first_mark(const struct stub_arena *arena)
 {
     struct timespec now;

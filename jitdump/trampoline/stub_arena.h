@@ -1,4 +1,4 @@
-/* The memory of trampolines: stubs of code, each with a word that it reads, and what is told of it.
+/* The memory of trampolines: stubs of code.  Each stub has a word that it reads, a name and a line.
  *
  * A block of addresses is reserved at once and taken into use a page at a time:
  *
@@ -6,13 +6,14 @@
  *     chunk     code: STUBS_IN_CHUNK times CODE_STRIDE       PROT_READ | PROT_EXEC
  *               words: STUBS_IN_CHUNK times WORD_STRIDE      PROT_READ | PROT_WRITE
  *
- * A page of code is written before anybody knows of it, made executable, and never written again:
- * no page is both, at no time, and what a stub calls is changed by a store to its word.  Behind
- * each stub's code there is room for its unwind tables, because perf inject maps them there.
+ * A page of code is written before it is published, made executable, and never written again.  So
+ * no page is ever writable and executable.  A store to a stub's word changes the function that the
+ * stub calls.  Behind each stub's code there is room for its unwind tables, because perf inject
+ * maps them there.
  *
  * Stubs have numbers, in the order in which they were first used.  A stub with a name is in use.
- * The lock is held for what is done to the list of free ones and to names; who holds it may be gone
- * in the middle (brief_lock.h): then a stub is lost, no more.
+ * The lock guards the list of free stubs, and names.  Its holder may be gone in the middle
+ * (brief_lock.h).  Then only a stub is lost.
  */
 #ifndef JITDUMP_STUB_ARENA_H
 #define JITDUMP_STUB_ARENA_H
@@ -39,14 +40,14 @@ struct stub_file {
     char path[];
 };
 
-/* What is told of a stub. */
+/* The name of a stub. */
 struct stub_name {
     struct stub_file *file; /* NULL: none */
     uint32_t line;
     char text[];
 };
 
-/* What stands at a stub's word. */
+/* A stub's word, and what belongs to it. */
 struct stub {
     uint64_t entry;              /* what the code calls */
     _Atomic uint64_t code_index; /* JITDUMP_NO_CODE: it is in no dump */
@@ -62,7 +63,7 @@ struct stub_arena {
     uint32_t used;                /* numbers below it have been used */
     uint32_t ready;               /* those below it have code */
     uint32_t in_use;
-    uint32_t first_free; /* a number + 1; 0: none */
+    uint32_t first_free; /* number + 1; 0: none */
     uint32_t mark;       /* behind the code of the first stub */
     size_t page_bytes;
     struct stub_file *newest_file; /* or NULL */
@@ -74,25 +75,25 @@ struct stub_arena {
 /* Returns NULL if there is no memory. */
 struct stub_arena *jd_stub_arena_new(void);
 
-/* Free ARENA, that nobody uses.  With KEEP_CODE its stubs stay, and go on calling. */
+/* Free ARENA, which must not be in use.  With KEEP_CODE its stubs stay, and go on calling. */
 void jd_stub_arena_free(struct stub_arena *arena, bool keep_code);
 
 /* Returns 0, or -EAGAIN if a stopped thread has the lock. */
 int jd_stub_lock(struct stub_arena *arena);
 void jd_stub_unlock(struct stub_arena *arena);
 
-/* Make a stub that calls ENTRY.  FILE: NULL for none.  Takes the lock.  Returns 0; -EAGAIN;
- * -ENOSPC if all are used; or the error of a system call, WHAT saying what it was to do. */
+/* Make a stub that calls ENTRY.  FILE: NULL for none.  Takes the lock.  Returns 0; -EAGAIN; -ENOSPC
+ * if all are used; or the error of a system call, and then WHAT is the call's purpose. */
 int jd_stub_make(struct stub_arena *arena, uint64_t entry, const char *name, const char *file,
                  uint32_t line, struct stub **stub, const char **what);
 
 /* Give the memory of all stubs back, if none is in use.  Takes the lock.  Returns 0 or -EAGAIN. */
 int jd_stub_clear(struct stub_arena *arena);
 
-/* ---- Calls for who has the lock, or ARENA to himself ---- */
+/* ---- Calls with the lock held, or while no other thread uses ARENA ---- */
 
-/* STUB, which is in use, no longer is, nor on any stack.  Returns what is to be freed by
- * jd_stub_name_free when the lock is not held any more. */
+/* Free STUB, which is in use and on no stack.  Returns its name: pass it to jd_stub_name_free after
+ * the lock was released. */
 struct stub_name *jd_stub_drop(struct stub_arena *arena, struct stub *stub);
 void jd_stub_name_free(struct stub_name *name);
 
@@ -101,7 +102,7 @@ void jd_stub_name_free(struct stub_name *name);
 struct stub *jd_stub_at(const struct stub_arena *arena, const void *addr);
 struct stub *jd_stub_numbered(const struct stub_arena *arena, uint32_t number);
 
-/* Where its code is, and that of the one with NUMBER, below `used`. */
+/* The code of STUB, and of the stub with NUMBER, below `used`. */
 const uint8_t *jd_stub_code(const struct stub *stub);
 const uint8_t *jd_stub_code_numbered(const struct stub_arena *arena, uint32_t number);
 

@@ -1,10 +1,10 @@
 /* The machine code of a trampoline, and its frame.
  *
- * A stub calls what its word holds and returns.  It touches no register that holds an argument or a
- * result, so that it passes on whatever the entry's type has in registers.  Stubs differ in where
- * their word is and in a number behind the code, which never runs: perf inject gives functions
- * with the same bytes the same build-id, and some versions (up to 6.17) then show one's name for
- * all.
+ * A stub calls the function in its word, and returns.  It changes no register of an argument or a
+ * result, so it works for any entry that has all of these in registers.  Stubs differ in the place
+ * of their word, and in a number behind the code that never runs.  Without the number perf inject
+ * would give functions with the same bytes the same build-id, and some versions (up to 6.17) then
+ * show one function's name for all.
  *
  * x86-64                               aarch64
  *    0  endbr64                           0  bti c
@@ -35,7 +35,7 @@ enum { STUB_CODE_BYTES = 32, STUB_RETURN_OFFSET = 20 };
 enum { STUB_CODE_BYTES = 4, STUB_RETURN_OFFSET = 0 };
 #endif
 
-/* Whether there is such code for this machine, and a dump of ELF_MACH can tell of it. */
+/* Whether there is such code for this machine, and ELF_MACH, the dump's, is this machine. */
 bool jd_stub_code_is_known(uint32_t elf_mach);
 
 /* Write the code of a stub whose word is WORD_OFFSET bytes behind its first byte, at most 1 MiB. */

@@ -9,9 +9,9 @@
 #include <sys/uio.h>
 #include <unistd.h>
 
-/* How far ahead the file is made longer: a hole, which costs nothing on a disk that knows holes.
- * perf inject reads each record whole into its memory, a FILLER too; and a short program's dump
- * should not look long. */
+/* How far ahead the file is extended.  The extension is a hole, which is free on a file system with
+ * holes.  It is bounded because perf inject reads each record whole into memory, a FILLER too, and
+ * because a short program's dump should not look long. */
 #define AHEAD_FIRST_BYTES (UINT64_C(1) << 20)
 #define AHEAD_LATER_BYTES (UINT64_C(8) << 20)
 
@@ -107,7 +107,7 @@ static int put_id_and_size(const struct dump_body *body, uint32_t id, uint32_t t
     return write_bytes(body, id_and_size, sizeof id_and_size, body->end);
 }
 
-/* Where a sandbox refuses ftruncate, a zero at the end does as well. */
+/* If a sandbox refuses ftruncate, a zero is written at the end instead. */
 static int make_longer(const struct dump_body *body, uint64_t end)
 {
     static const char zero;
@@ -138,7 +138,7 @@ static int reach_ahead(struct dump_body *body, uint64_t least)
     if (ahead > limit)
         ahead = limit;
     int error = ahead - body->end <= UINT32_MAX ? jd_body_reach(body, ahead) : -EFBIG;
-    /* Where a hole takes blocks (FAT) there may be none for all of it. */
+    /* If a hole takes blocks (FAT), there may not be enough for all of it. */
     return error && ahead > least ? jd_body_reach(body, least) : error;
 }
 

@@ -4,11 +4,11 @@
  *                                           end                                 filler_end
  *
  * Groups are added with pwrite, into the FILLER after its first eight bytes, together with the
- * prefix of the FILLER that is to follow them; they become visible when these eight bytes, the
- * first record's id and size, are written in one call.  So a process killed at any moment has added
- * all of them or none.  The file is extended first if necessary, and is never mapped writable:
- * whatever others do to it, no call raises a signal, not even SIGXFSZ, or touches another file that
- * got the descriptor's number.
+ * prefix of the FILLER that follows them.  They become visible when these eight bytes, the first
+ * record's id and size, are written in one call.  A process killed at any moment has added all of
+ * them or none.  The file is extended first if necessary, and is never mapped writable.  Whatever
+ * others do to the file, no call raises a signal, not even SIGXFSZ.  No call touches another file
+ * that got the descriptor's number.
  *
  * The kernel copies page by page and may stop in between when the process is killed, so these eight
  * bytes must be in one page.  If the next ones would straddle two (one group of pages in 585), a
@@ -41,9 +41,9 @@ int jd_body_start(struct dump_body *body, const struct held_fd *fd, uint64_t max
 /* The header is final: remember it, to recognise the file. */
 void jd_body_keep_header(struct dump_body *body);
 
-/* Whether the file is as it was left.  Returns 0, -EBADF if the descriptor is no longer ours,
- * -ENOENT if the file was removed, or -ESTALE if it was truncated or another JIT uses it: then
- * nothing must be written to it. */
+/* Whether the file is as it was left.  Returns 0, or an error, after which nothing may be written
+ * to the file: -EBADF if the descriptor is no longer ours, -ENOENT if the file was removed, -ESTALE
+ * if it was truncated or another JIT uses it. */
 int jd_body_check(const struct dump_body *body);
 
 /* Write BYTES at OFFSET.  Returns 0 or a negative errno: -EBADF if the descriptor is no longer
@@ -51,7 +51,7 @@ int jd_body_check(const struct dump_body *body);
 int jd_body_write(const struct dump_body *body, const void *bytes, size_t count, uint64_t offset);
 
 /* Add COUNT bytes of whole groups, right after jd_body_check; LAST: nothing will follow them.
- * Returns 0 or a negative errno; then none of them is visible. */
+ * Returns 0, or a negative errno, and then no group is visible. */
 int jd_body_add(struct dump_body *body, const void *groups, size_t count, bool last);
 
 /* Have the file, and the FILLER, reach to FILLER_END.  Returns 0 or a negative errno. */

@@ -38,8 +38,8 @@ struct dump_file *jd_file_new(const char *dir, struct dump_file *parent, struct 
 
 /* ---- Opening ---- */
 
-/* Who asks whether it is locked, another handle or perfjit, has a lock itself for that moment. Best
- * effort: some file systems have no locks, and whoever asks may be stopped. */
+/* Another handle or perfjit that tests the lock holds it itself for a moment.  Best effort: some
+ * file systems have no locks, and whoever asks may be stopped. */
 static void lock(int fd)
 {
     enum { TRIES = 50, PAUSE_NS = 100000 };
@@ -149,8 +149,8 @@ static void put_time(uint8_t header[JITHEADER_BYTES], uint64_t before, uint64_t 
     memcpy(header + JITHEADER_PAD1, &pad1, sizeof pad1);
 }
 
-/* perf finds a dump by the mmap event of a file of this name, and records such events only for
- * executable mappings; if it attaches later it finds the mapping in /proc/<pid>/maps.  Nothing is
+/* perf finds a dump by the mmap event of a file of this name.  It records such events only for
+ * executable mappings.  If it attaches later, it finds the mapping in /proc/<pid>/maps.  Nothing is
  * ever executed there. */
 static int map_marker(const struct dump_file *file, const struct held_fd *fd,
                       struct dump_marker *marker)
@@ -207,8 +207,8 @@ static int mark_body(struct dump_file *file, uint8_t header[JITHEADER_BYTES])
                  : 0;
 }
 
-/* Before the body's: the markers are in the order in which a live process's files should be read,
- * since groups go from the stage to the body. */
+/* The stage's marker is mapped before the body's.  This is the order in which a live process's
+ * files should be read, since groups go from the stage to the body. */
 static int mark_stage(struct dump_file *file, uint8_t header[JITHEADER_BYTES])
 {
     int error = mark(file, &file->writer.stage_fd, &file->stage_marker, header);

@@ -26,7 +26,7 @@ struct dump_file {
     atomic_bool open;
     uint64_t first_code_index;      /* those below are of dumps that have ended */
     bool ended;                     /* by jd_file_end */
-    struct dump_file *next_retired; /* of a list of those that have ended */
+    struct dump_file *next_retired; /* in the list of files that have ended */
     void *keeper; /* memory that place.dir and writer.error are in, freed with the file; or NULL */
     struct failure open_failure; /* of the last attempt to open it; under the body's lock */
     struct dump_marker marker, stage_marker;
@@ -36,7 +36,7 @@ struct dump_file {
     char path[];             /* the body's, followed by the stage's */
 };
 
-/* What the dumps of a process and its children share. */
+/* Properties that the dumps of a process and its children share. */
 struct dump_kind {
     uint32_t elf_mach;
     bool counter;       /* records are stamped with the CPU's counter */
@@ -62,7 +62,7 @@ static inline int jd_file_open(struct dump_file *file, const struct dump_kind *k
     return open ? 0 : jd_file_create(file, kind);
 }
 
-/* In a forked child: release what was inherited.  The parent's file is left alone.  Does nothing
+/* In a forked child: release inherited resources.  The parent's file is left alone.  Does nothing
  * the second time. */
 void jd_file_disown(struct dump_file *file);
 

@@ -3,8 +3,8 @@
 #include "jitdump/disk/disk_room.h"
 #include "jitdump/format/byte_sink.h"
 #include "jitdump/format/dump_clock.h"
+#include "jitdump/format/jitdump_format.h"
 #include "jitdump/ring/live_code.h"
-#include "jitdump/ring/moved_group.h"
 
 #include <errno.h>
 #include <string.h>
@@ -26,7 +26,7 @@ uint64_t jd_ring_begin(struct dump_ring *ring, uint64_t body_bytes, uint64_t fir
     return JITHEADER_BYTES + ring->segment_bytes;
 }
 
-/* A reader of a live process knows by it that what it reads may be written anew. */
+/* The record tells a reader of a live process that the file may be rewritten meanwhile. */
 int jd_ring_mark(const struct dump_ring *ring, struct dump_body *body)
 {
     uint8_t history[JR_CODE_HISTORY_BYTES];
@@ -49,7 +49,7 @@ static uint64_t start_of(const struct dump_ring *ring, bool b)
 /* The next generation, in the segment that is hidden. */
 struct generation {
     const struct dump_body *body;
-    uint64_t start, at; /* what is in memory goes to at */
+    uint64_t start, at; /* `memory` goes to `at` */
     struct mapped_array memory;
     size_t used;
     int error;
@@ -63,7 +63,7 @@ static int begin_generation(struct generation *generation, const struct dump_rin
     return mapped_array_reserve(&generation->memory, WINDOW_BYTES) ? -ENOMEM : 0;
 }
 
-/* What stands at the start of A hides the generation, or is hidden itself. */
+/* The first eight bytes of A are not written here: they hide the generation, or are hidden. */
 static void write_out(struct generation *generation)
 {
     const uint8_t *data = generation->memory.data;
@@ -75,7 +75,7 @@ static void write_out(struct generation *generation)
     generation->used = 0;
 }
 
-/* Room for BYTES, at most WINDOW_BYTES, that follow what was put. */
+/* Room for the next BYTES, at most WINDOW_BYTES. */
 static uint8_t *room_for(struct generation *generation, size_t bytes)
 {
     if (bytes > WINDOW_BYTES - generation->used)
@@ -113,6 +113,97 @@ static int copy(struct generation *generation, struct record_window *window, uin
     return generation->error;
 }
 
+/* ---- A function that was moved, as if it had been loaded where it is now ---- */
+
+enum { /* offsets in records */
+       AT_SIZE = 4,
+       AT_TIME = 8,
+       AT_PID_AND_TID = 16,
+       AT_LOAD_VMA = 24,
+       AT_LOAD_ADDR = 32,
+       AT_MOVE_OLD_ADDR = 32,
+       AT_MOVE_NEW_ADDR = 40,
+       AT_MOVE_SIZE = 48,
+       AT_MOVE_INDEX = 56,
+       AT_INFO_ADDR = 16, /* of DEBUG_INFO and INLINE_INFO */
+       AT_DEBUG_COUNT = 24,
+};
+
+static uint64_t word_at(const uint8_t *at)
+{
+    uint64_t word;
+    memcpy(&word, at, sizeof word);
+    return word;
+}
+
+static void add_at(uint8_t *at, uint64_t delta)
+{
+    uint64_t word = word_at(at) + delta;
+    memcpy(at, &word, sizeof word);
+}
+
+static void move_lines(uint8_t *record, size_t bytes, uint64_t delta)
+{
+    uint64_t count = word_at(record + AT_DEBUG_COUNT);
+    size_t at = JR_CODE_DEBUG_INFO_BYTES;
+    for (uint64_t i = 0; i < count && bytes - at > JR_DEBUG_ENTRY_BYTES; i++) {
+        add_at(record + at, delta);
+        at += JR_DEBUG_ENTRY_BYTES;
+        at += strnlen((const char *)record + at, bytes - at - 1) + 1;
+    }
+}
+
+static void move_record(uint8_t *record, uint32_t id, size_t bytes, uint64_t delta)
+{
+    if (id == JIT_CODE_LOAD && bytes >= JR_CODE_LOAD_BYTES) {
+        add_at(record + AT_LOAD_VMA, delta);
+        add_at(record + AT_LOAD_ADDR, delta);
+    } else if (id == JIT_CODE_DEBUG_INFO && bytes >= JR_CODE_DEBUG_INFO_BYTES) {
+        add_at(record + AT_INFO_ADDR, delta);
+        move_lines(record, bytes, delta);
+    } else if (id == JIT_CODE_INLINE_INFO && bytes >= JR_CODE_INLINE_INFO_BYTES) {
+        add_at(record + AT_INFO_ADDR, delta);
+    }
+}
+
+/* Add DELTA to all addresses in the BYTES of GROUP, and give its records TIME.  Returns 0, or
+ * -ESTALE if they are no records. */
+static int move_group(uint8_t *group, size_t bytes, uint64_t delta, uint64_t time)
+{
+    for (size_t at = 0; at < bytes;) {
+        uint32_t id, total_size;
+        if (bytes - at < JR_PREFIX_BYTES)
+            return -ESTALE;
+        memcpy(&id, group + at, sizeof id);
+        memcpy(&total_size, group + at + AT_SIZE, sizeof total_size);
+        if (total_size < JR_PREFIX_BYTES || total_size > bytes - at)
+            return -ESTALE;
+        memcpy(group + at + AT_TIME, &time, sizeof time);
+        move_record(group + at, id, total_size, delta);
+        at += total_size;
+    }
+    return 0;
+}
+
+/* Have MOVE, a CODE_MOVE, end at NEW_ADDR. */
+static void move_further(uint8_t *move, uint64_t new_addr)
+{
+    memcpy(move + AT_MOVE_NEW_ADDR, &new_addr, sizeof new_addr);
+}
+
+/* The CODE_UNLOAD, at UNLOAD, of what MOVE moves away. */
+static void put_unload_of_move(uint8_t *unload, const uint8_t *move)
+{
+    struct byte_sink sink = byte_sink_over(unload, JR_CODE_UNLOAD_BYTES);
+    sink_u32(&sink, JIT_CODE_UNLOAD);
+    sink_u32(&sink, JR_CODE_UNLOAD_BYTES);
+    sink_u64(&sink, word_at(move + AT_TIME));
+    sink_u64(&sink, word_at(move + AT_PID_AND_TID));
+    sink_u64(&sink, word_at(move + AT_MOVE_OLD_ADDR));
+    sink_u64(&sink, word_at(move + AT_MOVE_SIZE));
+    sink_u64(&sink, word_at(move + AT_MOVE_INDEX));
+}
+
 /* ---- What is kept ---- */
 
 /* The group of a function that was moved, as if it had been loaded where it is now.  A group larger
@@ -136,7 +227,7 @@ static int put_moved(struct generation *generation, const struct live_code *live
         done += bytes;
     }
     if (!error)
-        error = jd_moved_group(group, load->bytes, move->start - load->start, move->time);
+        error = move_group(group, load->bytes, move->start - load->start, move->time);
     for (uint64_t done = 0; done < load->bytes && !error;) {
         size_t bytes =
             load->bytes - done < WINDOW_BYTES ? load->bytes - (size_t)done : WINDOW_BYTES;
@@ -147,7 +238,8 @@ static int put_moved(struct generation *generation, const struct live_code *live
     return error ? error : generation->error;
 }
 
-/* What became of a function that is in the parent's dump, by its FIRST event. */
+/* Put the event that says where a function of the parent's dump is now, or that it is gone.  FIRST
+ * is its first event. */
 static int put_inherited(struct generation *generation, const struct live_code *live,
                          struct record_window *window, const struct live_event *first)
 {
@@ -160,9 +252,9 @@ static int put_inherited(struct generation *generation, const struct live_code *
     } else if (last->id == JIT_CODE_MOVE && last->owns) {
         uint8_t *move = room_for(generation, JR_CODE_MOVE_BYTES);
         memcpy(move, record, JR_CODE_MOVE_BYTES);
-        jd_moved_further(move, last->start);
+        move_further(move, last->start);
     } else {
-        jd_unload_of_move(room_for(generation, JR_CODE_UNLOAD_BYTES), record);
+        put_unload_of_move(room_for(generation, JR_CODE_UNLOAD_BYTES), record);
     }
     return generation->error;
 }
@@ -200,8 +292,9 @@ static uint64_t history_beside(const struct dump_ring *ring, uint64_t live_bytes
     return free / 2 < most ? free / 2 : most;
 }
 
-/* Read LIVE up to where the history begins, so that what is kept leaves room for WANTED bytes. Half
- * of what the functions alive leave is history: more of it would be rewritten more often. */
+/* Read LIVE up to the begin of the history, so that the kept records leave room for WANTED bytes.
+ * History is half of the room that the live functions leave: with more, the file would be rewritten
+ * more often. */
 static int find_history(struct dump_ring *ring, struct live_code *live,
                         struct record_window *window, uint64_t wanted)
 {
@@ -259,8 +352,8 @@ static int put_history(struct generation *generation, const struct dump_ring *ri
 
 /* ---- From one generation to the next ---- */
 
-/* Let the groups up to END in the segment that is hidden be seen, and those in the other one not;
- * FIRST are their first id and size. */
+/* Show the groups up to END in the hidden segment, and hide those in the other one.  FIRST has
+ * their first id and size. */
 static int show(struct dump_ring *ring, struct dump_body *body, uint64_t end,
                 const uint32_t first[2])
 {
@@ -273,8 +366,8 @@ static int show(struct dump_ring *ring, struct dump_body *body, uint64_t end,
     return 0;
 }
 
-/* Close the new generation with the FILLER that follows it, and write the rest of it.  Returns the
- * end of its groups. */
+/* Close the new generation with its FILLER, and write the rest of it.  Returns the end of its
+ * groups. */
 static uint64_t end_groups(struct generation *generation)
 {
     if (jd_body_is_across_pages(end_of(generation)))
@@ -367,8 +460,8 @@ int jd_ring_add(struct dump_ring *ring, struct dump_body *body, const void *grou
     return error ? error : jd_body_add(body, groups, count, last);
 }
 
-/* What could not be added once can't be until more is said; and all of the ring is not read for it
- * more than a tenth of the time. */
+/* Groups that were refused fit only after more unloads.  And the whole ring is read for this at
+ * most a tenth of the time. */
 int jd_ring_add_with_effect(struct dump_ring *ring, struct dump_body *body, const void *groups,
                             size_t count)
 {

@@ -22,8 +22,8 @@ int jd_stage_map(struct dump_stage *stage, int fd, uint32_t bytes, uint32_t mapp
     void *data = mmap(NULL, mapped_bytes, PROT_READ | PROT_WRITE, flags, fd, 0);
     if (data == MAP_FAILED)
         return -errno;
-    /* A child must not write to its parent's file; and if it is never mapped in the child, it need
-     * not be found and unmapped there when a fork happens while another thread opens it. */
+    /* A child must not write to its parent's file.  A file that is never mapped in the child need
+     * not be found and unmapped there, after a fork while another thread opens it. */
     madvise(data, mapped_bytes, MADV_DONTFORK);
     if (fd >= 0)
         madvise(data, bytes, MADV_POPULATE_WRITE); /* cheaper than a fault for each page */

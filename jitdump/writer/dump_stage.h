@@ -11,17 +11,17 @@
  *                                                   main_bytes    bytes: the file's end
  *
  * It is a dump of its own, with a marker of its own, in a directory where no other JIT looks
- * (dump_place.h): a store to a mapped page that has been truncated away raises a signal, so nothing
- * else is ever mapped writable.
+ * (dump_place.h).  Only this file is ever mapped writable: a store to a mapped page that has been
+ * truncated away raises a signal.
  *
- * The mapping is shared, so what is stored there is in the file even if the process is killed the
- * next moment; and it is small and reused, so that its pages are present and in the cache: the
- * first store to a page costs more than all the rest of a record.
+ * The mapping is shared, so stored bytes are in the file even if the process is killed the next
+ * moment.  It is small and reused, so its pages are present and in the cache.  The first store to a
+ * page costs more than the rest of a record.
  *
- * The last group is always followed by one FILLER.  Each step ends with a single store, of the id
- * and size of one record, that makes visible what was written into the FILLER before it, or hides
- * what was visible: to append, to begin the spill, to hide main, to show in main what is in
- * the spill, and with that to hide the spill.
+ * The last group is always followed by one FILLER.  Each step ends with a single store of the id
+ * and size of one record.  The store makes visible the bytes written into the FILLER before it, or
+ * hides visible records.  The steps are: append; begin the spill; hide main; show the spill's
+ * groups in main and with that hide the spill.
  */
 #ifndef JITDUMP_DUMP_STAGE_H
 #define JITDUMP_DUMP_STAGE_H
@@ -39,7 +39,7 @@ enum {
     STAGE_FIRST_BYTES =
         320 << 10, /* which it grows to: a short program's dump takes little disk space */
     STAGE_LATER_BYTES = 1280 << 10,
-    STAGE_SPILL_DIVISOR = 5, /* the spill is a fifth of a stage; main takes over what is in it */
+    STAGE_SPILL_DIVISOR = 5, /* the spill is a fifth of a stage; main takes over its groups */
     /* Half of the smallest spill: larger groups go to the body directly. */
     STAGE_GROUP_MAX_BYTES = STAGE_FIRST_BYTES / STAGE_SPILL_DIVISOR / 2,
 };
@@ -47,7 +47,7 @@ enum {
 struct dump_stage {
     uint8_t *data; /* NULL: none */
     uint32_t bytes;
-    uint32_t mapped_bytes; /* what it can grow to, which it does not while it spills */
+    uint32_t mapped_bytes; /* its largest size; it does not grow while it spills */
     uint32_t main_bytes;   /* where the spill begins */
     uint32_t end;          /* where the next group goes; in the spill if spilling */
     uint32_t stop;         /* the end of the part that end is in */
@@ -55,9 +55,9 @@ struct dump_stage {
     uint32_t full_end;     /* if spilling: where main's groups end */
 };
 
-/* Store id and size of a record at once, so that a killed process has never written only one of
- * them.  Records are not aligned; volatile keeps the compiler from splitting the store, and the
- * machines that this runs on do it in one instruction at any address. */
+/* Store id and size of a record at once, so a killed process has written both or neither.  Records
+ * are not aligned. volatile keeps the compiler from splitting the store.  The supported machines
+ * store eight bytes in one instruction at any address. */
 static inline void jd_store_id_and_size(uint8_t *at, uint32_t id, uint32_t total_size)
 {
     typedef uint64_t __attribute__((may_alias, aligned(1))) u64_anywhere;
@@ -70,9 +70,9 @@ static inline void jd_store_id_and_size(uint8_t *at, uint32_t id, uint32_t total
     *(volatile u64_anywhere *)at = word;
 }
 
-/* Map the first BYTES of the file FD, whose blocks must be allocated, as an empty stage that can
- * grow to MAPPED_BYTES; or anonymous memory of that size if FD is -1.  The file will begin with
- * HEADER.  Returns 0 or a negative errno. */
+/* Map the first BYTES of the file FD as an empty stage that can grow to MAPPED_BYTES.  The blocks
+ * of these bytes must be allocated.  If FD is -1, map anonymous memory of that size.  The file will
+ * begin with HEADER.  Returns 0 or a negative errno. */
 int jd_stage_map(struct dump_stage *stage, int fd, uint32_t bytes, uint32_t mapped_bytes,
                  const uint8_t header[JITHEADER_BYTES]);
 

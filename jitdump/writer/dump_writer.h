@@ -1,26 +1,26 @@
-/* How groups of records reach the files: locks, room, and what happens when there is none.
+/* How groups of records reach the files: locks, room, and failures when there is no room.
  *
  *      header | groups ........................ | FILLER ...... | body (dump_body.h)
  *
  *      header | groups, FILLER | groups, FILLER | stage (dump_stage.h): main, spill
  *
  * A group is timestamped and copied into the stage under one lock, which is held only for that.
- * When the stage's main part is full, groups go into its spill, and the thread that filled main
- * adds main's groups to the body and then moves the spill's groups to main.  Others wait for that
- * only if the spill is full as well.  A group too large for the stage goes directly to the body,
- * after all that was in the stage (dump_large.c); meanwhile the others continue in the stage.
+ * When the stage's main part is full, groups go into its spill.  The thread that filled main adds
+ * main's groups to the body, and then moves the spill's groups to main.  Others wait for that only
+ * if the spill is full as well.  A group too large for the stage goes directly to the body, after
+ * all groups of the stage.  Meanwhile other threads continue in the stage.
  *
- * Groups are in order of their timestamps, no two of which are equal, first in the body and then in
- * the stage.  After any kill each is there once; except that main's groups are in both files, byte
- * for byte, if the kill comes between two particular instructions.
+ * Groups are in order of their timestamps, first in the body and then in the stage.  No two
+ * timestamps are equal.  After any kill each group is there once, with one exception: main's groups
+ * are in both files, byte for byte, if the kill comes between two particular instructions.
  *
- * What can't be added to the body stays in the stage, whole and readable.  When the stage is full,
- * groups fail with the body's error, and the body is retried after some time (failure.h).
+ * Groups that can't be added to the body stay in the stage, whole and readable.  When the stage is
+ * full, new groups fail with the body's error, and the body is retried after some time (failure.h).
  *
  * A body that is a ring (dump_ring.h) is rewritten by the thread that adds to it.
  *
- * Without a mapped stage (JITDUMP_UNMAPPED, or where the file system has no such mappings) it is
- * memory, and what a call put there is in the body when it returns.
+ * With JITDUMP_UNMAPPED, or if the file system has no such mappings, the stage is plain memory.
+ * Then each call adds its groups to the body before it returns.
  */
 #ifndef JITDUMP_DUMP_WRITER_H
 #define JITDUMP_DUMP_WRITER_H
@@ -42,8 +42,9 @@
 #include <stdint.h>
 
 struct dump_writer {
-    /* What all threads write is kept off the cache line of what they read, and what is written
-     * under the lock off the line that waiting threads poll. */
+    /* Members that all threads write are on another cache line than members that they only read.
+     * Members that are written under the lock are on another line than the lock, which waiting
+     * threads poll. */
     char apart_from_others[64];
     struct brief_lock lock; /* guards the stage and all up to body_lock */
     char apart_from_waiters[64];
@@ -56,26 +57,27 @@ struct dump_writer {
     uint32_t stage_bytes;         /* the stage's desired size, if there is room */
     bool unmapped;                /* the stage is in no file */
     uint8_t *scratch;             /* if unmapped: SCRATCH_BYTES to put a small group together in */
-    atomic_bool scratch_is_taken; /* by a thread, which may be stopped, or have left by longjmp */
-    struct brief_lock body_lock;  /* taken before the lock; guards the body and both files */
+    atomic_bool
+        scratch_is_taken; /* by a thread, which may be stopped, or may have left by longjmp */
+    struct brief_lock body_lock; /* taken before the lock; guards the body and both files */
     struct dump_body body;
     struct dump_ring ring; /* of the body; guarded as that */
     struct held_fd stage_fd;
     struct failure large_failure; /* of the last large group */
     uint64_t large_failure_bytes; /* its size */
     uint64_t max_bytes;           /* limit on both files together; 0: none */
-    bool is_ring;                 /* within it old records make room for new ones */
+    bool is_ring;                 /* old records make room for new ones */
     uint32_t group_max_bytes;     /* largest that goes into the stage; 0 if unmapped */
     bool counter;                 /* stamp records with the CPU's counter */
     bool ended;                   /* by jd_writer_end_all; under the lock */
-    bool full;                    /* the ring is, of code that is alive; under the lock */
+    bool full;                    /* the ring is full of live code; under the lock */
     uint32_t pid;
     struct late_records late;
     const char *path;
     struct first_error *error; /* receives the text of each failure below */
 };
 
-/* Most functions; for others memory is mapped. */
+/* Enough for most functions.  For larger ones memory is mapped. */
 enum { SCRATCH_BYTES = 16 << 10 };
 
 /* A group's place, between begin and end. */
@@ -87,7 +89,7 @@ struct dump_room {
     uint32_t first_total_size;
     uint32_t new_functions; /* LOADs in it, with code indices that follow one another */
     struct dump_writer *writer;
-    uint8_t *large; /* where a group is put together that does not go straight into the stage; else
+    uint8_t *large; /* where a group is assembled that does not go straight into the stage; else
                        NULL */
     bool late;      /* it is a late record */
     uint64_t patience_ns; /* of one that is large */
@@ -101,9 +103,9 @@ _Static_assert((int)STAGE_FIRST_BYTES < (int)JD_FILE_LEAST_BYTES, "a stage, and 
 /* PATH and ERROR must outlive WRITER. */
 void jd_writer_init(struct dump_writer *writer, const char *path, struct first_error *error);
 
-/* Begin with HEADER in the empty files FD and STAGE_FD; the number of the latter may be -1.  Room
- * for the first groups is allocated at once.  Returns 0 or a negative errno; then the files are
- * of no use.  If the writer turns out unmapped, the stage's file is not needed. */
+/* Begin with HEADER in the empty files FD and STAGE_FD.  The number of STAGE_FD may be -1.  Room
+ * for the first groups is allocated at once.  Returns 0, or a negative errno, and then the files
+ * can't be used.  If `unmapped` is set afterwards, the stage's file is not needed. */
 int jd_writer_start(struct dump_writer *writer, const struct held_fd *fd,
                     const struct held_fd *stage_fd, const uint8_t header[JITHEADER_BYTES]);
 
@@ -112,11 +114,11 @@ void jd_writer_put_header(struct dump_writer *writer, const uint8_t header[JITHE
 
 /* ---- A group ----
  *
- * What each record needs is inline, so that a dump_room is in registers and not in memory: that
- * saves a tenth of the library's own time for a record.  Rare cases are behind jd_writer_begin and
- * jd_writer_end. */
+ * The usual case is inline, so that a dump_room is in registers and not in memory.  That saves a
+ * tenth of the library's own time for a record.  Rare cases are functions that jd_writer_begin and
+ * jd_writer_end call. */
 
-/* A thread that came before may have read a later time. */
+/* The thread before this one may have read a later time. */
 static inline void jd_writer_stamp(const struct dump_writer *writer, uint64_t now,
                                    struct dump_room *room)
 {
@@ -154,7 +156,7 @@ int jd_writer_wait(struct dump_writer *writer, uint64_t bytes, uint32_t new_func
 /* Put the late records into the stage.  The lock is held; if this fails it has been released. */
 int jd_writer_put_late(struct dump_writer *writer, uint64_t patience_ns);
 
-/* The lock could not be taken, since its holder is stopped: keep that error, and return it. */
+/* The lock's holder is stopped: keep and return that error. */
 int jd_writer_is_stopped(const struct dump_writer *writer);
 
 /* After jd_writer_begin has failed with -EAGAIN: build a record of BYTES in the LATE_RECORD_BYTES
@@ -231,38 +233,26 @@ static inline int jd_writer_end(struct dump_room *room)
     return whole ? 0 : -EINVAL;
 }
 
-/* ---- Between dump_writer.c and dump_large.c ---- */
-
-/* Write the group of ROOM if it is WHOLE, and free its memory.  Returns 0 or a negative errno. */
-int jd_writer_end_large(struct dump_room *room, bool whole);
-
-/* Keep the text of ERROR, and return it. */
-int jd_writer_cannot_grow(const struct dump_writer *writer, int error);
-
-/* Returns 0, or -EAGAIN. */
+/* Take the stage's lock.  Returns 0, or -EAGAIN. */
 int jd_writer_lock(struct dump_writer *writer);
-
-/* Move all of the stage to the body, unless that failed recently, and extend the stage if possible.
- * Both locks are held.  Returns 0 or a negative errno. */
-int jd_writer_flush(struct dump_writer *writer);
 
 /* ---- The end ---- */
 
-/* Add all that is left to the body, with CLOSE, and truncate both files to their length; the stage
- * is empty then.  No group can be begun any more.  What can't be added stays in the stage.  The
- * descriptors stay open.  Returns 0 or a negative errno. */
+/* Add all remaining groups and CLOSE to the body, and truncate both files to their length.  The
+ * stage is empty then.  No group can be begun any more.  Groups that can't be added stay in the
+ * stage.  The descriptors stay open.  Returns 0 or a negative errno. */
 int jd_writer_close(struct dump_writer *writer);
 
-/* The same while others may be in calls: it waits for the locks as an add does, and returns -EAGAIN
- * if it cannot have them, with nothing changed.  Groups that are begun later fail with
+/* The same while other threads may be in calls.  It waits for the locks as an add does.  If it
+ * can't get them, it changes nothing and returns -EAGAIN.  Groups that are begun later fail with
  * -ESHUTDOWN. */
 int jd_writer_end_all(struct dump_writer *writer);
 
 /* Unmap the stage, whatever becomes of the file. */
 void jd_writer_abandon(struct dump_writer *writer);
 
-/* In a forked child: free what was inherited, leaving the file alone.  The locks may be held for
- * ever and are not touched. */
+/* In a forked child: free the inherited memory, and leave the file alone.  The locks may be held
+ * for ever and are not touched. */
 void jd_writer_disown(struct dump_writer *writer);
 
 void jd_writer_destroy(struct dump_writer *writer);

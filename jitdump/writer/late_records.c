@@ -109,7 +109,7 @@ int jd_late_put(struct late_records *late, uint64_t time, const void *data, uint
     return 0;
 }
 
-/* Append what is waiting to what was taken already. */
+/* Append the waiting records to those that were taken already. */
 static void take_all(struct late_records *late)
 {
     int32_t index = atomic_exchange_explicit(&late->newest, LATE_NONE, memory_order_acquire);

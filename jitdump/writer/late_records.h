@@ -1,9 +1,9 @@
 /* Moves and unloads that came while a stopped thread held the stage's lock; the next thread to hold
  * the lock writes them.
  *
- * Any number of threads may add records at once, and any of them may be stopped for ever in the
- * middle: nobody waits for it.  Nothing is allocated with malloc, whose lock a stopped thread may
- * hold.  A record kept here is in no file yet: a kill before the next call loses it.
+ * Any number of threads may add records at once, and no thread waits for another, even if that one
+ * is stopped in the middle. malloc is not used: a stopped thread may hold its lock.  A record kept
+ * here is in no file yet: a kill before the next call loses it.
  */
 #ifndef JITDUMP_LATE_RECORDS_H
 #define JITDUMP_LATE_RECORDS_H
@@ -22,11 +22,13 @@ struct late_record {
 };
 
 struct late_records {
-    _Atomic int32_t newest;  /* of those waiting, each linked to the one before; LATE_NONE: none */
-    _Atomic uint64_t unused; /* the first, and in the upper half how often that has changed */
+    _Atomic int32_t newest;  /* newest waiting record; each is linked to the one before; LATE_NONE:
+                              * none */
+    _Atomic uint64_t unused; /* the first unused record; in the upper half how often that has
+                              * changed */
     _Atomic uint32_t chunk_count;
     _Atomic(struct late_record *) chunks[LATE_CHUNKS];
-    int32_t first, last; /* of those taken, in their order; guarded by the stage's lock */
+    int32_t first, last; /* taken records, in order; guarded by the stage's lock */
 };
 
 void jd_late_init(struct late_records *late);
@@ -39,7 +41,7 @@ int jd_late_put(struct late_records *late, uint64_t time, const void *data, uint
 
 /* ---- With the stage's lock held ---- */
 
-/* Whether there are some that have not been taken. */
+/* Whether records are waiting that have not been taken. */
 static inline bool jd_late_are_waiting(const struct late_records *late)
 {
     return atomic_load_explicit(&late->newest, memory_order_relaxed) != LATE_NONE;

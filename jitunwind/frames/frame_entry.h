@@ -1,5 +1,5 @@
-/* An entry of an .eh_frame that is in memory: its format stands in jitdump/format/eh_frame.h, and
- * what is valid there is so here.  Nothing is allocated. */
+/* An entry of an .eh_frame in memory. jitdump/format/eh_entry.h documents its format.  The same
+ * entries are valid here.  Nothing is allocated. */
 #ifndef JITUNWIND_FRAME_ENTRY_H
 #define JITUNWIND_FRAME_ENTRY_H
 
@@ -21,10 +21,5 @@ enum frame_entry_kind {
 /* The entry at *OFFSET of SECTION, which is then set to the next one's. */
 enum frame_entry_kind ju_frame_entry_read(const struct frame_section *section, size_t *offset,
                                           struct frame_entry *entry);
-
-/* A pointer as ENCODING says, one that stands at ADDR.  Returns false if such a pointer can't be
- * read. */
-bool ju_frame_pointer_read(struct byte_cursor *cursor, uint8_t encoding, uint64_t addr,
-                           uint64_t *value);
 
 #endif

@@ -7,7 +7,7 @@
 #ifndef JITUNWIND_FRAME_RULE_H
 #define JITUNWIND_FRAME_RULE_H
 
-#include "jitdump/format/byte_cursor.h"
+#include "jitdump/format/cfa_instruction.h"
 #include "jitunwind/frames/machine.h"
 
 enum frame_rule_kind {
@@ -44,9 +44,11 @@ enum { FRAME_REMEMBERED = 8 };
 
 struct frame_run {
     const struct frame_entry *entry;
-    struct byte_cursor program;
-    struct frame_rule now, initial;
+    struct cfa_decoder decoder;
+    struct frame_rule now, initial; /* but for the CFA */
+    struct cfa_rule cfa;
     struct frame_rule remembered[FRAME_REMEMBERED];
+    struct cfa_rule remembered_cfas[FRAME_REMEMBERED];
     unsigned remembered_count;
     uint32_t budget; /* instructions that may still be run */
     uint64_t offset; /* of the row that is being made */

@@ -22,7 +22,7 @@ static size_t aligned(size_t bytes)
     return (bytes + PIECE_ALIGN - 1) / PIECE_ALIGN * PIECE_ALIGN;
 }
 
-/* Where the next part begins, BYTES before the part after it. */
+/* The begin of the next part, BYTES before the part after it. */
 static void *take_part(uint8_t **at, size_t bytes)
 {
     void *part = *at;
@@ -85,7 +85,7 @@ static bool rule_same(const struct frame_rule *left, const struct frame_rule *ri
            memcmp(left->slots, right->slots, sizeof left->slots) == 0;
 }
 
-/* Where RULE's number is or belongs. */
+/* The place that has RULE's number, or that it belongs to. */
 static uint32_t *rule_slot(const struct function_table *table, const struct frame_rule *rule)
 {
     for (uint64_t slot = rule_hash(rule);; slot++) {
@@ -106,7 +106,7 @@ static void spread_rules(struct function_table *table)
         *rule_slot(table, &table->rules[i]) = i;
 }
 
-/* The number of RULE; where there is no room for another one, 0. */
+/* The number of RULE; 0 if there is no room for another rule. */
 static uint32_t rule_number(struct function_table *table, const struct frame_rule *rule)
 {
     if (rule->kind == RULE_UNKNOWN)
@@ -161,7 +161,7 @@ static void free_waiting(struct function_table *table)
         struct table_function *function = &table->functions[number];
         table->waiting = function->next_removed;
         char *name = function->name;
-        function->name = NULL; /* first: who is left in the middle of this has a leak at worst */
+        function->name = NULL; /* first: if this is left in the middle, there is a leak at worst */
         atomic_signal_fence(memory_order_seq_cst);
         free(name);
         function->next_removed = table->free[function->row_class];
@@ -169,7 +169,7 @@ static void free_waiting(struct function_table *table)
     }
 }
 
-/* Use again what was removed and nobody reads. */
+/* Reuse removed functions that have no readers. */
 static void recycle(struct function_table *table)
 {
     if (table->waiting && read_is_over(table->waiting_since))

@@ -7,9 +7,9 @@
  *     rows       of each function, together: from this offset on this rule holds
  *     rules      each is there once
  *
- * Each is one reserved piece of addresses that memory is given to where it is used, and never
- * moves: what is in it is written before its number is published.  A removed function's number and
- * rows are used again only when nobody reads (read_marks.h).
+ * Each of these is one reserved range of addresses that gets memory as it is used, and never moves.
+ * An element is written before its number is published.  A removed function's number and rows are
+ * used again only when it has no readers (read_marks.h).
  */
 #ifndef JITUNWIND_FUNCTION_TABLE_H
 #define JITUNWIND_FUNCTION_TABLE_H
@@ -36,8 +36,8 @@ struct table_function {
     uint64_t start;
     uint32_t bytes;
     uint32_t first_row, row_count;
-    _Atomic uint32_t next; /* that begins in the same granule; kept when it is removed: somebody
-                              may be on the way through it */
+    _Atomic uint32_t next; /* next that begins in the same granule; kept when it is removed, since a
+                              reader may follow it */
     uint32_t next_removed; /* or free */
     uint8_t row_class;     /* it has room for 1 << row_class rows */
     char *name;            /* or NULL */
@@ -48,7 +48,7 @@ struct table_row {
     uint32_t rule;
 };
 
-/* What is to be written for a function. */
+/* A row that is to be written for a function. */
 struct table_row_draft {
     uint32_t offset;
     struct frame_rule rule;
@@ -70,10 +70,10 @@ struct function_table {
     uint32_t *more_rule_slots;                   /* for many, each of which takes a page in it, */
     uint32_t first_rule_slots[FIRST_RULE_SLOTS]; /* and for few */
     uint32_t free[ROW_CLASSES];                  /* lists of removed functions, by row class */
-    uint32_t removed;                            /* a list of those that somebody may still read, */
-    uint32_t waiting;                            /* and one of those that nobody reads from */
-    uint32_t waiting_since;                      /* this epoch plus EPOCHS_TO_WAIT on */
-    _Atomic uint32_t reuses;                     /* of numbers: changed in front of one */
+    uint32_t removed;        /* a list of functions that may still have readers, */
+    uint32_t waiting;        /* and one of functions without readers, from */
+    uint32_t waiting_since;  /* this epoch plus EPOCHS_TO_WAIT on */
+    _Atomic uint32_t reuses; /* of numbers: changed in front of one */
 };
 
 /* Make an empty table for the arena.  Returns 0 or -ENOMEM. */

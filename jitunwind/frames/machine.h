@@ -15,8 +15,10 @@ enum {
     MACHINE_RETURN = 16,
     MACHINE_SAVED = 7,
     MACHINE_CFA_OFFSET = 8, /* of a function's first instruction */
+    MACHINE_SIGNS = 0,      /* return addresses */
 };
-/* Whose places a rule has: the return address, and what functions preserve. */
+/* The registers that a rule has slots for: the return address, and the registers that functions
+ * preserve. */
 static const uint8_t machine_saved[MACHINE_SAVED] = {16, 6, 3, 12, 13, 14, 15};
 #define MACHINE_ADDRESS_MASK UINT64_MAX
 #elif defined(__aarch64__) && __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__
@@ -28,6 +30,7 @@ enum {
     MACHINE_RETURN = 30,
     MACHINE_SAVED = 12,
     MACHINE_CFA_OFFSET = 0,
+    MACHINE_SIGNS = 1,
 };
 static const uint8_t machine_saved[MACHINE_SAVED] = {30, 29, 19, 20, 21, 22,
                                                      23, 24, 25, 26, 27, 28};
@@ -42,6 +45,7 @@ enum {
     MACHINE_RETURN = 0,
     MACHINE_SAVED = 1,
     MACHINE_CFA_OFFSET = 0,
+    MACHINE_SIGNS = 0,
 };
 static const uint8_t machine_saved[MACHINE_SAVED] = {0};
 #define MACHINE_ADDRESS_MASK UINT64_MAX
@@ -94,7 +98,7 @@ __attribute__((always_inline)) static inline void machine_take_frame(struct mach
     frame->known |= UINT64_C(1) << MACHINE_SP;
 }
 
-/* Where in a ucontext_t a register is; MACHINE_IP: the program counter. */
+/* The place of a register in a ucontext_t; MACHINE_IP: the program counter. */
 enum { MACHINE_IP = 255 };
 size_t ju_machine_ucontext_offset(unsigned reg);
 
@@ -110,7 +114,7 @@ unsigned ju_machine_padding(const uint8_t *code, unsigned size);
 enum { MACHINE_SIGNAL_RETURN_BYTES = 9 };
 bool ju_machine_is_signal_return(const uint8_t *code);
 
-/* Where the ucontext_t of a handler is, for a stack pointer that has come back to that place. */
+/* The address of a handler's ucontext_t, from the stack pointer at the handler's return. */
 uint64_t ju_machine_signal_ucontext(uint64_t sp);
 
 #endif

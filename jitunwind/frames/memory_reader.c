@@ -11,7 +11,7 @@
 #include <sys/uio.h>
 #include <unistd.h>
 
-/* Of a page, at least: no smaller piece of memory is there or not. */
+/* The size of a page, at least: no smaller piece of memory is mapped by itself. */
 enum { PIECE_BYTES = 4096, LEAD_BYTES = 128 };
 
 /* Set when process_vm_readv was refused, not for an address. */
@@ -76,7 +76,7 @@ bool ju_memory_read_there(uint64_t addr, void *to, size_t size)
 
 /* ---- The stack that this thread is running on ---- */
 
-/* Of this thread: from here on all of its stack was there, up to its top. */
+/* This thread's stack has been confirmed from here up to its top. */
 static JD_THREAD_DATA uint64_t known_from;
 /* And from this piece on it was not, or that was not the thread's stack. */
 static JD_THREAD_DATA uint64_t unknown_from;
@@ -124,8 +124,8 @@ void ju_memory_reader_begin(struct memory_reader *reader)
 
 /* ---- Others ---- */
 
-/* Fill the window with what is around ADDR in its piece.  A frame's registers are asked for from
- * the return address downwards, so it begins before ADDR. */
+/* Fill the window with the bytes around ADDR in its piece.  A frame's registers are read from the
+ * return address downwards, so the window begins before ADDR. */
 static bool fill(struct memory_reader *reader, uint64_t addr)
 {
     const uint64_t in_piece = addr % PIECE_BYTES;

@@ -1,15 +1,15 @@
 /* Reading memory that may not be there, in a signal handler.
  *
  * The kernel reads it: process_vm_readv on oneself, a piece of up to WINDOW_BYTES at once, as
- * stacks are read in order.  Where that is refused (seccomp, qemu-user), rt_sigprocmask, which
- * looks at the mask that it is to set before it refuses what it is to do with it, says whether
- * memory is there, and it is read in place.  Neither needs a descriptor that somebody might close.
+ * stacks are read in order.  If that is refused (seccomp, qemu-user), rt_sigprocmask tells whether
+ * memory is mapped: it reads the mask before it refuses the unknown operation.  Mapped memory is
+ * then read in place.  Neither needs a descriptor, which the program might close.
  *
- * The stack that the thread is running on is read in place, from where it is now up to its top,
- * once the kernel has said of each page that it is there: as long as the thread is below it, it
- * stays.  Its top is glibc's __libc_stack_end or, of a thread that was created, its thread control
- * block, which stands above the stack in the same mapping.  A thread on another stack (a handler's,
- * a coroutine's) has the hole between the two in the way, and the kernel reads.
+ * The thread's own stack is read in place, from its current place up to the top, after the kernel
+ * has confirmed each page.  It stays mapped as long as the thread runs below it.  Its top is
+ * glibc's __libc_stack_end or, of a thread that was created, its thread control block, which stands
+ * above the stack in the same mapping.  A thread on another stack (a handler's, a coroutine's) has
+ * the hole between the two in the way, and the kernel reads.
  */
 #ifndef JITUNWIND_MEMORY_READER_H
 #define JITUNWIND_MEMORY_READER_H
@@ -21,8 +21,8 @@
 enum { WINDOW_BYTES = 1024 };
 
 struct memory_reader {
-    uint64_t own_start, own_end; /* what is read in place; or both 0 */
-    uint64_t start;              /* of what is in the window */
+    uint64_t own_start, own_end; /* the memory that is read in place; or both 0 */
+    uint64_t start;              /* of the bytes in the window */
     size_t bytes;
     uint8_t window[WINDOW_BYTES];
 };

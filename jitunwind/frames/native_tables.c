@@ -1,14 +1,14 @@
 /* See native_tables.h. */
 #include "jitunwind/frames/native_tables.h"
 
-#include "jitdump/format/eh_frame.h"
+#include "jitdump/format/eh_entry.h"
 #include "jitunwind/frames/frame_entry.h"
 
 #include <dlfcn.h>
 #include <link.h>
 #include <stdatomic.h>
 
-enum { FILES_MAX = 512, HDR_ENCODING_BYTES = 4, INSTRUCTIONS_MAX = 20000 };
+enum { FILES_MAX = 512, INSTRUCTIONS_MAX = 20000 };
 
 /* A file's mapping, and its .eh_frame_hdr in it. */
 struct native_file {
@@ -98,25 +98,18 @@ static bool is_listed_by_libc(void)
 #endif
 }
 
-/* The table's word at INDEX: a distance from the header. */
-static uint64_t word_at(const uint8_t *table, size_t index, uint64_t hdr_addr)
+/* The entry that HDR's table has for ADDR, or 0. */
+static uint64_t search(const struct eh_frame_hdr *hdr, uint64_t addr)
 {
-    struct byte_cursor cursor = byte_cursor_over(table + index * 4, 4, false);
-    return hdr_addr + (uint64_t)(int32_t)cursor_u32(&cursor);
-}
-
-/* The entry that the sorted TABLE of COUNT has for ADDR, or 0. */
-static uint64_t search(const uint8_t *table, size_t count, uint64_t hdr_addr, uint64_t addr)
-{
-    size_t low = 0, high = count;
+    size_t low = 0, high = hdr->count;
     while (low < high) {
         size_t middle = low + (high - low) / 2;
-        if (word_at(table, middle * 2, hdr_addr) <= addr)
+        if (eh_frame_hdr_code(hdr, middle) <= addr)
             low = middle + 1;
         else
             high = middle;
     }
-    return low ? word_at(table, (low - 1) * 2 + 1, hdr_addr) : 0;
+    return low ? eh_frame_hdr_fde(hdr, low - 1) : 0;
 }
 
 /* The FDE for ADDR in FILE's tables. */
@@ -124,21 +117,15 @@ static bool find_entry(const struct native_file *file, uint64_t addr, struct fra
                        const uint8_t **fde)
 {
     const uint64_t hdr_addr = (uint64_t)(uintptr_t)file->hdr;
-    struct byte_cursor hdr = byte_cursor_over(file->hdr, (size_t)(file->end - hdr_addr), false);
-    uint8_t version = cursor_u8(&hdr), frame_encoding = cursor_u8(&hdr);
-    uint8_t count_encoding = cursor_u8(&hdr), table_encoding = cursor_u8(&hdr);
-    uint64_t frame_addr, count;
-    if (version != 1 || table_encoding != (DW_EH_PE_datarel | DW_EH_PE_sdata4) ||
-        !ju_frame_pointer_read(&hdr, frame_encoding, hdr_addr + hdr.offset, &frame_addr) ||
-        !ju_frame_pointer_read(&hdr, count_encoding, 0, &count) ||
-        count > cursor_left(&hdr) / EH_FRAME_HDR_ENTRY_BYTES)
+    struct eh_frame_hdr hdr;
+    if (!eh_frame_hdr_read(file->hdr, (size_t)(file->end - hdr_addr), hdr_addr, &hdr))
         return false;
-    uint64_t found = search(hdr.data + hdr.offset, (size_t)count, hdr_addr, addr);
-    if (found < frame_addr || found >= file->end || frame_addr < file->start)
+    uint64_t found = search(&hdr, addr);
+    if (found < hdr.frame_addr || found >= file->end || hdr.frame_addr < file->start)
         return false;
-    const struct frame_section section = {(const uint8_t *)(uintptr_t)frame_addr,
-                                          (size_t)(file->end - frame_addr), frame_addr};
-    size_t offset = (size_t)(found - frame_addr);
+    const struct frame_section section = {(const uint8_t *)(uintptr_t)hdr.frame_addr,
+                                          (size_t)(file->end - hdr.frame_addr), hdr.frame_addr};
+    size_t offset = (size_t)(found - hdr.frame_addr);
     *fde = section.bytes + offset;
     return ju_frame_entry_read(&section, &offset, entry) == ENTRY_FDE && addr >= entry->start &&
            addr < entry->end;

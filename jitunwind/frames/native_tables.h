@@ -1,8 +1,8 @@
 /* The unwind tables of the process's files: programs, libraries.
  *
- * glibc's _dl_find_object (2.35 and later) finds a file's .eh_frame_hdr without locks; elsewhere a
- * list of the files that were there when the first arena was opened does.  .eh_frame_hdr has a
- * sorted table of the entries: jitdump/format/eh_frame.h has its format.
+ * glibc's _dl_find_object (2.35 and later) finds a file's .eh_frame_hdr without locks.  Without it,
+ * a list of the files that were loaded when the first arena was opened is used.  .eh_frame_hdr has
+ * a sorted table of the entries; jitdump/format/eh_entry.h documents its format.
  */
 #ifndef JITUNWIND_NATIVE_TABLES_H
 #define JITUNWIND_NATIVE_TABLES_H
@@ -11,18 +11,18 @@
 
 enum native_result {
     NATIVE_NONE, /* no file has the address */
-    NATIVE_FILE, /* one has, and its tables say nothing of it */
+    NATIVE_FILE, /* a file has the code, but its tables do not */
     NATIVE_RULE, /* *RULE is set */
 };
 
-/* Where a rule was found. */
+/* The place at which a rule was found. */
 struct native_place {
     const void *file;   /* its .eh_frame_hdr */
     const uint8_t *fde; /* of at least 16 bytes; or NULL where ju_native_is_same can't be asked */
     bool signal_frame;  /* handlers return there */
 };
 
-/* What to do at ADDR.  Async-signal-safe. */
+/* Find the rule at ADDR.  Async-signal-safe. */
 enum native_result ju_native_find(uint64_t addr, struct frame_rule *rule,
                                   struct native_place *place);
 

@@ -1,4 +1,4 @@
-/* See plain_frames.h.  The format stands in jitdump/format/eh_frame.h; addresses are absolute, so
+/* See plain_frames.h.  The format stands in jitdump/format/eh_entry.h; addresses are absolute, so
  * that an FDE can be copied to another place. */
 #include "jitunwind/frames/plain_frames.h"
 
@@ -29,12 +29,13 @@ static void end_entry(struct byte_sink *section, size_t at)
     }
 }
 
-/* What a function's first instruction finds. */
+/* The rule at a function's first instruction. */
 static struct frame_rule first_rule(void)
 {
     struct frame_rule rule = {MACHINE_CFA_OFFSET, MACHINE_SP, RULE_OFFSET, {0}};
     for (unsigned i = 0; i < MACHINE_SAVED; i++)
-        rule.slots[i] = MACHINE_CFA_OFFSET != 0 && machine_saved[i] == MACHINE_RETURN ? -1 : SLOT_SAME;
+        rule.slots[i] =
+            MACHINE_CFA_OFFSET != 0 && machine_saved[i] == MACHINE_RETURN ? -1 : SLOT_SAME;
     return rule;
 }
 
@@ -61,7 +62,7 @@ void ju_plain_cie_put(struct byte_sink *section)
 
 /* ---- Rows ---- */
 
-/* Whether a debugger can be told RULE. */
+/* Whether RULE can be written for a debugger. */
 static bool is_known(const struct frame_rule *rule)
 {
     return rule->kind == RULE_OFFSET && rule->cfa_offset >= 0 && rule->slots[0] != SLOT_UNKNOWN;
@@ -95,7 +96,7 @@ static void put_slot(struct byte_sink *section, uint8_t reg, int16_t slot)
     }
 }
 
-/* What makes *NOW, which is changed to it, RULE. */
+/* Write the changes from *NOW to RULE, and set *NOW to RULE. */
 static void put_changes(struct byte_sink *section, struct frame_rule *now,
                         const struct frame_rule *rule)
 {
@@ -156,7 +157,7 @@ static size_t entry_bytes(const uint8_t *entry)
     return length + ID_AT;
 }
 
-/* What begins at 0 is code that a linker has thrown away. */
+/* Code that begins at 0 was dropped by a linker. */
 void ju_plain_frames_bury(uint8_t *frames, size_t count)
 {
     for (size_t at = 0; at < count; at += entry_bytes(frames + at))

@@ -1,10 +1,10 @@
-/* Which backtraces are reading now: what was taken out of what they read may be used again, or
- * freed, when all that could have seen it have ended.  Nobody waits for that moment.
+/* Which backtraces are reading now.  Removed memory may be reused or freed when all backtraces that
+ * could have seen it have ended.  Nobody waits for that moment.
  *
  * Readers are counted by the parity of the epoch in which they began.  An epoch ends when no reader
- * of the one before is left, so that readers who come without a pause don't hold it up.  What was
- * taken out in epoch E is nobody's in E + EPOCHS_TO_WAIT: both counts have been seen at 0 since, in
- * two checks that began after it (the check that ended E may have begun before).
+ * of the epoch before it is left.  So a continuous stream of readers does not delay it.  Memory
+ * that was removed in epoch E has no readers in E + EPOCHS_TO_WAIT.  Both counts have been 0 since,
+ * in two checks that began after the removal.  (The check that ended E may have begun before it.)
  */
 #ifndef JITUNWIND_READ_MARKS_H
 #define JITUNWIND_READ_MARKS_H
@@ -41,7 +41,8 @@ static inline uint32_t read_epoch(void)
     return atomic_load(&ju_epoch);
 }
 
-/* Whether what was taken out in epoch SINCE is nobody's now, after attempts to get there. */
+/* Try to advance the epoch.  Returns whether memory that was removed in epoch SINCE has no readers
+ * now. */
 static inline bool read_is_over(uint32_t since)
 {
     for (int i = 0; i < EPOCHS_TO_WAIT; i++)

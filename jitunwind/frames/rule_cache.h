@@ -1,12 +1,11 @@
 /* The rules of return addresses that were looked up before.
  *
- * There are a few caches in the process, each of which serves one walk at a time: a walk takes one
- * that nobody has, or goes without.  So nothing in it is written by two, and a handler that
- * interrupts a walk has another one.  One that was taken by a walk that never came to its end (a
- * longjmp out of a handler) is lost.
+ * There are a few caches in the process.  Each serves one walk at a time: a walk takes a free one,
+ * or works without.  So a cache has one writer, and a handler that interrupts a walk takes another
+ * cache.  A cache is lost if its walk never ends (a longjmp out of a handler).
  *
- * A rule of the registry holds until something is removed from any arena.  A native rule holds as
- * long as the file is there, which glibc's _dl_find_object says, and its FDE has the same bytes.
+ * A rule of the registry is valid until something is removed from any arena.  A native rule is
+ * valid as long as glibc's _dl_find_object finds the same file and the FDE has the same bytes.
  */
 #ifndef JITUNWIND_RULE_CACHE_H
 #define JITUNWIND_RULE_CACHE_H
@@ -18,13 +17,13 @@
 enum { CACHED_RULES = 512, RULE_CACHES = 8, CACHED_FDE_WORDS = 2 };
 
 struct cached_rule {
-    uint64_t addr;    /* of the last byte of the call, or of what was interrupted; 0: none */
-    uint64_t removed; /* of the registry: ju_removed when it was looked up */
-    const void *file; /* of a file: its .eh_frame_hdr */
+    uint64_t addr;    /* of the last byte of the call, or of the interrupted instruction; 0: none */
+    uint64_t removed; /* for a rule of the registry: ju_removed at the lookup */
+    const void *file; /* for a native rule: the file's .eh_frame_hdr */
     const uint8_t *fde;
     uint64_t fde_words[CACHED_FDE_WORDS];
     struct frame_rule rule;
-    uint32_t changed; /* its slots but for those that are SLOT_SAME, a bit for each */
+    uint32_t changed; /* one bit per slot: whether it is not SLOT_SAME */
 };
 
 struct rule_cache {

@@ -1,14 +1,16 @@
 /* See table_program.h.  Source: DWARF 5, sections 2.5, 6.4 and 7.24.
  *
- * An unwinder can't say that it reads, as our own backtraces do (read_marks.h): where its search
- * finds nothing it begins again, if a number was used again meanwhile, which may have led it into
- * another granule's list.  What it does find is the function on the stack, which stays as it is; a
- * function that is just being written has no bytes.
+ * Our own backtraces announce that they read (read_marks.h).  Another unwinder can't.  A number
+ * that was reused meanwhile may lead its search into another granule's list.  So if the search
+ * finds nothing and a number was reused, it begins again.  The function that it does find is on the
+ * stack, so it does not change.  A function that is just being written has no bytes.
  *
  * Operators that compare are signed in libgcc and unsigned in LLVM's libunwind: both operands have
  * to be below 1 << 63.
  */
 #include "jitunwind/frames/table_program.h"
+
+#include "jitdump/format/cfa_opcode.h"
 
 #if defined(__x86_64__)
 
@@ -40,8 +42,6 @@ enum {
     OP_lit0 = 0x30,
     OP_breg0 = 0x70,
     OP_deref_size = 0x94,
-    CFA_def_cfa_expression = 0x0f,
-    CFA_val_expression = 0x16,
     MINUS_WORD = 0x78, /* as a signed LEB128 */
     WORD = 8,
     NEVER = 0, /* where a branch that is not yet known goes */
@@ -147,9 +147,10 @@ static const struct {
     {7, 0xff, 0xff, 0x14}, /* [index + 32 bits] */
 };
 
-/* Instead of the address on top, that of the byte in front of it, if a call ends there, and begins
- * in the same page: the one below may not be there.  Taken for no call, one that begins there does
- * no harm: the frame behind a call is that of the call, unless the function ends with it. */
+/* Replace the address on top by the address of the byte in front of it, if a call ends there and
+ * begins in the same page.  The page below may not be mapped.  Taken for no call, one that begins
+ * there does no harm: the frame behind a call is that of the call, unless the function ends with
+ * it. */
 static void step_back_behind_call(struct program *program)
 {
     enum { FORMS = sizeof call_forms / sizeof call_forms[0] };
@@ -175,10 +176,10 @@ static void step_back_behind_call(struct program *program)
             land(program, not_there[i]);
 }
 
-/* The instruction that is asked about.  It is the call's, in front of which its return address
- * points, which the call has left right below where the stack is now; what a signal interrupted is
- * the instruction itself.  Where the stack begins a page, the one below may not be there: a push
- * that found no room for itself is interrupted like that. */
+/* The instruction whose rule is wanted.  For a call, the address is in front of the return address,
+ * which the call has left right below the current stack.  For an interrupted instruction, it is the
+ * instruction itself.  If the stack pointer is at the begin of a page, the page below may not be
+ * mapped: a push without room is interrupted like that. */
 static void push_pc(struct program *program)
 {
     push_register(program, MACHINE_RETURN);
@@ -270,8 +271,8 @@ static void push_function(struct program *program)
 
 /* ---- Finding the rule ---- */
 
-/* From the function to how many of its rows begin at the program counter or in front of it, under
- * which the function stays. */
+/* Push the number of the function's rows that begin at or before the program counter.  The function
+ * stays below it. */
 static void count_rows(struct program *program)
 {
     PUT(program, OP_lit0, OP_over);
@@ -378,7 +379,7 @@ static void write_cfa(struct program *program)
             land(program, ends[i]);
 }
 
-/* What the caller's register has that no place is known of: what it has now.  A return address has
+/* The value of a caller's register without a known place: its current value.  A return address has
  * none then: the frame is the outermost one. */
 static void push_same(struct program *program, unsigned reg)
 {
@@ -442,7 +443,7 @@ static void end_entry(struct program *program, uint8_t *size)
 {
     enum { ALIGN = 8 };
     while ((program->at - size) % ALIGN)
-        put(program, 0); /* DW_CFA_nop */
+        put(program, CFA_nop);
     uint32_t bytes = (uint32_t)(program->at - size) - (uint32_t)sizeof bytes;
     memcpy(size, &bytes, sizeof bytes);
 }

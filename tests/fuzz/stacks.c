@@ -23,7 +23,7 @@ enum {
 
 struct input {
     struct byte_cursor cursor;
-    const struct unwind_machine *machine;
+    const struct machine *machine;
     struct frame_section section;
     bool no_table;
 };
@@ -139,7 +139,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
     const uint8_t *table = cursor_bytes(&input.cursor, table_bytes);
     if (!table)
         return 0;
-    input.machine = unwind_machine_of(how & 1 ? EM_AARCH64 : EM_X86_64);
+    input.machine = machine_numbered(how & 1 ? EM_AARCH64 : EM_X86_64);
     input.section = (struct frame_section){.entries = {table, table_bytes, 0}, .debug = how & 2};
     input.no_table = how & 4;
     walk(&input);

@@ -14,7 +14,7 @@
  */
 #include "jitdump/cfi_check/frame_check.h"
 #include "jitdump/instructions/x86_64_decoder.h"
-#include "jitdump/format/cfa_opcode.h"
+#include "jitdump/format/cfa_instruction.h"
 #include "jitdump/format/jitdump_format.h"
 
 #include <fcntl.h>
@@ -110,53 +110,36 @@ static void read_dump(const uint8_t *data, size_t size)
 
 /* ---- Programs ---- */
 
-static struct operation read_operation(struct byte_cursor *cursor)
+static enum operation_kind cfa_kind_of(uint8_t opcode)
 {
-    uint8_t opcode = cursor_u8(cursor);
-    struct operation op = {.kind = ADVANCE, .reg = opcode & LOW_SIX_BITS};
-    switch (opcode & ~LOW_SIX_BITS) {
-    case CFA_advance_loc:
-        op.value = opcode & LOW_SIX_BITS;
-        return op;
-    case CFA_offset:
+    return opcode == CFA_def_cfa          ? CFA
+           : opcode == CFA_def_cfa_offset ? CFA_OFFSET
+                                          : CFA_REGISTER;
+}
+
+static struct operation operation_of(const struct cfa_instruction *instruction)
+{
+    struct operation op = {.reg = instruction->reg, .value = instruction->offset};
+    switch (instruction->subject) {
+    case CFA_IS_ADVANCE:
+        op.kind = ADVANCE;
+        op.value = (int64_t)instruction->delta;
+        break;
+    case CFA_IS_CFA:
+        op.kind = cfa_kind_of(instruction->opcode);
+        break;
+    case CFA_IS_SAVED_AT:
         op.kind = SAVED;
-        op.value = (int64_t)cursor_uleb(cursor);
-        return op;
-    case CFA_restore:
+        break;
+    case CFA_IS_RESTORED:
         op.kind = RESTORED;
-        return op;
-    default:
         break;
-    }
-    switch (opcode) {
-    case CFA_advance_loc1:
-        op.value = cursor_u8(cursor);
-        break;
-    case CFA_advance_loc2:
-        op.value = cursor_u16(cursor);
-        break;
-    case CFA_advance_loc4:
-        op.value = cursor_u32(cursor);
-        break;
-    case CFA_def_cfa:
-        op.kind = CFA;
-        op.reg = cursor_uleb(cursor);
-        op.value = (int64_t)cursor_uleb(cursor);
-        break;
-    case CFA_def_cfa_register:
-        op.kind = CFA_REGISTER;
-        op.reg = cursor_uleb(cursor);
-        break;
-    case CFA_def_cfa_offset:
-        op.kind = CFA_OFFSET;
-        op.value = (int64_t)cursor_uleb(cursor);
-        break;
-    case CFA_remember_state:
-    case CFA_restore_state:
-        op.kind = opcode == CFA_remember_state ? REMEMBER : RECALL;
+    case CFA_IS_REMEMBER:
+    case CFA_IS_RECALL:
+        op.kind = instruction->subject == CFA_IS_REMEMBER ? REMEMBER : RECALL;
         break;
     default:
-        fprintf(stderr, "frame_faults: instruction 0x%x\n", opcode);
+        fprintf(stderr, "frame_faults: instruction 0x%x\n", instruction->opcode);
         exit(2);
     }
     return op;
@@ -164,10 +147,12 @@ static struct operation read_operation(struct byte_cursor *cursor)
 
 static void read_program(struct table *table, const struct eh_fde *fde)
 {
-    struct byte_cursor cursor = byte_cursor_over(fde->instructions, fde->instructions_bytes, false);
+    struct cfa_decoder decoder =
+        cfa_decoder_over(fde->instructions, fde->instructions_bytes, false, 1, 1);
+    struct cfa_instruction instruction;
     table->count = 0;
-    while (cursor_left(&cursor) && table->count < OPERATIONS_MAX)
-        table->operations[table->count++] = read_operation(&cursor);
+    while (table->count < OPERATIONS_MAX && cfa_next(&decoder, &instruction))
+        table->operations[table->count++] = operation_of(&instruction);
 }
 
 static void write_operation(struct byte_sink *sink, const struct operation *op)

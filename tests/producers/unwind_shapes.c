@@ -262,8 +262,8 @@ static void put_absolute_header(struct byte_sink *sink, uint64_t place)
 {
     sink_u8(sink, 1);
     sink_u8(sink, 0x0c); /* eh_frame_ptr: absolute sdata8 */
-    sink_u8(sink, DW_EH_PE_omit);
-    sink_u8(sink, DW_EH_PE_omit);
+    sink_u8(sink, EH_PE_omit);
+    sink_u8(sink, EH_PE_omit);
     sink_u64(sink, place);
 }
 

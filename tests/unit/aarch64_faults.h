@@ -84,7 +84,7 @@ static inline void fault_instruction(struct faults *faults, struct byte_cursor *
         fault_skip_leb(program);
         fault_skip_leb(program);
         return;
-    case 0x0f: /* DW_CFA_def_cfa_expression, of less than 128 bytes */
+    case CFA_def_cfa_expression: /* of less than 128 bytes */
         cursor_skip(program, cursor_u8(program));
         return;
     default:

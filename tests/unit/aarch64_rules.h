@@ -56,7 +56,7 @@ static inline struct cfi_entry rules_entry(const struct code_log *log, uint32_t 
  * right. */
 static inline bool rules_step(struct rules_walk *walk, const struct code_log *log, uint32_t index)
 {
-    const struct unwind_machine *machine = unwind_machine_of(EM_AARCH64);
+    const struct machine *machine = machine_numbered(EM_AARCH64);
     const struct trace_frame *truth = &walk->trace->frames[walk->step->frame];
     const struct user_stack stack = {walk->trace->stack + walk->step->stack, walk->step->stack_addr,
                                      walk->step->stack_bytes};

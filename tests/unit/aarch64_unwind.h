@@ -7,17 +7,7 @@
 #include "tests/unit/aarch64_trace.h"
 #include "tests/unit/single_step_tables.h"
 
-/* DWARF 5, section 7.7.1.  Their header, dwarf.h, and jitdump/format/eh_frame.h don't go together.
- */
-enum {
-    OP_PLUS_UCONST = 0x23,
-    OP_REG0 = 0x50,
-    OP_BREG0 = 0x70,
-    OP_REGX = 0x90,
-    OP_BREGX = 0x92,
-    OP_CALL_FRAME_CFA = 0x9c,
-    OP_STACK_VALUE = 0x9f,
-};
+#include <dwarf.h>
 
 struct unwinding {
     const struct trace *trace;
@@ -61,21 +51,21 @@ static inline uint64_t unwind_old(struct unwinding *unwinding, uint64_t reg)
 static inline uint64_t unwind_op(struct unwinding *unwinding, const Dwarf_Op *op, uint64_t value,
                                  bool *is_value)
 {
-    *is_value = op->atom == OP_STACK_VALUE || op->atom == OP_REGX ||
-                (op->atom >= OP_REG0 && op->atom < OP_BREG0);
-    if (op->atom == OP_STACK_VALUE)
+    *is_value = op->atom == DW_OP_stack_value || op->atom == DW_OP_regx ||
+                (op->atom >= DW_OP_reg0 && op->atom < DW_OP_breg0);
+    if (op->atom == DW_OP_stack_value)
         return value;
-    if (op->atom == OP_REGX)
+    if (op->atom == DW_OP_regx)
         return unwind_old(unwinding, op->number);
-    if (op->atom >= OP_REG0 && op->atom < OP_BREG0)
-        return unwind_old(unwinding, op->atom - OP_REG0);
-    if (op->atom == OP_BREGX)
+    if (op->atom >= DW_OP_reg0 && op->atom < DW_OP_breg0)
+        return unwind_old(unwinding, op->atom - DW_OP_reg0);
+    if (op->atom == DW_OP_bregx)
         return unwind_old(unwinding, op->number) + op->number2;
-    if (op->atom >= OP_BREG0 && op->atom < OP_REGX)
-        return unwind_old(unwinding, op->atom - OP_BREG0) + op->number;
-    if (op->atom == OP_CALL_FRAME_CFA)
+    if (op->atom >= DW_OP_breg0 && op->atom < DW_OP_regx)
+        return unwind_old(unwinding, op->atom - DW_OP_breg0) + op->number;
+    if (op->atom == DW_OP_call_frame_cfa)
         return unwinding->cfa;
-    if (op->atom == OP_PLUS_UCONST)
+    if (op->atom == DW_OP_plus_uconst)
         return value + op->number;
     return unwind_fail(unwinding, "an operation that is not expected");
 }

@@ -13,9 +13,9 @@
 
 enum { STEP_BYTES = 3, BUDGET = 1 << 20 };
 
-static const struct unwind_machine *x86_64(void)
+static const struct machine *x86_64(void)
 {
-    return unwind_machine_of(EM_X86_64);
+    return machine_numbered(EM_X86_64);
 }
 
 /* ---- libdw's rules, and ours ---- */
@@ -201,7 +201,7 @@ static enum expression_result value_of(const uint8_t *bytes, size_t size, uint64
     const struct user_stack stack = {memory, 0x5000, sizeof memory};
     struct unwind_frame frame = {.pc = 0x1234};
     struct unwind_budget budget = {1000};
-    struct cfi_expression expression = {bytes, size};
+    struct cfa_block expression = {bytes, size};
     unwind_frame_set(&frame, 7, 0x5000);
     unwind_frame_set(&frame, 16, 0x1234);
     return cfi_expression_evaluate(&expression, NULL, &frame, &stack, &budget, value);

@@ -229,7 +229,16 @@ static void test_no_core(void **state)
     core[16] = ET_CORE;
     core[18] = EM_386;
     assert_int_equal(read_core(&snapshot, core, size, &findings), -1);
-    assert_non_null(strstr(findings.failure, "a machine whose stacks can't be read here"));
+    assert_string_equal(findings.failure,
+                        "core: is a core of machine 3 (i386), a machine whose stacks can't be read "
+                        "here");
+    snapshot_free(&snapshot);
+    core[18] = EM_NONE;
+    core[19] = 0x90;
+    assert_int_equal(read_core(&snapshot, core, size, &findings), -1);
+    assert_string_equal(findings.failure,
+                        "core: is a core of machine 36864, a machine whose stacks can't be read "
+                        "here");
     snapshot_free(&snapshot);
 }
 

@@ -8,6 +8,7 @@
 #include "tests/unit/line_builder.h"
 #include "tests/unit/process_builder.h"
 
+#include <dwarf.h>
 #include <elfutils/libdw.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -20,18 +21,6 @@ enum {
     MAX_INLINES = 12,
     MAX_SPANS = 24,
     MAX_FUNCTIONS = 1200,
-};
-
-/* Of dwarf.h, which has no place beside jitdump/format/eh_frame.h. */
-enum {
-    DW_TAG_inlined_subroutine = 0x1d,
-    DW_TAG_subprogram = 0x2e,
-    DW_AT_inline = 0x20,
-    DW_AT_abstract_origin = 0x31,
-    DW_AT_call_column = 0x57,
-    DW_AT_call_file = 0x58,
-    DW_AT_call_line = 0x59,
-    DW_INL_inlined = 1,
 };
 
 /* What a function's records say. */

@@ -93,6 +93,53 @@ static void test_a_later_program_of_the_process_wrote_the_dump_anew(void **state
 /* ---- Nothing to name ---- */
 
 /* perf record -p of a process that sleeps all the time. */
+static void set_elf_mach(uint32_t elf_mach)
+{
+    enum { ELF_MACH_AT = 12 };
+    FILE *stream = fopen(dump_path, "r+b");
+    assert_non_null(stream);
+    assert_int_equal(fseek(stream, ELF_MACH_AT, SEEK_SET), 0);
+    assert_int_equal(fwrite(&elf_mach, sizeof elf_mach, 1, stream), 1);
+    assert_int_equal(fclose(stream), 0);
+}
+
+static void put_dump_of(uint32_t elf_mach)
+{
+    struct stat status;
+    write_two(dump_path, PID, ms(1100), ms(1200));
+    set_elf_mach(elf_mach);
+    stat(dump_path, &status);
+    put_map(PID, 0x7000000, dump_path, status.st_dev, status.st_ino, ms(1000));
+    profile_sample(&recording, 0, ms(3000));
+}
+
+/* Nobody knows how wide its addresses are: no ELF file is made of its code. */
+static void test_a_dump_of_an_unknown_machine_is_refused(void **state)
+{
+    (void)state;
+    put_dump_of(0x9026);
+    assert_int_equal(read_all(NULL), -1);
+    assert_int_equal(findings.count[FINDING_DUMP_UNUSABLE], 1);
+    assert_non_null(strstr(findings.failure, "machine 36902, which is not known"));
+}
+
+static void test_so_is_one_given_by_hand(void **state)
+{
+    (void)state;
+    put_dump_of(0x9026);
+    assert_int_equal(read_all(dump_path), -1);
+    assert_int_equal(findings.count[FINDING_DUMP_UNUSABLE], findings_lost(&findings));
+    assert_true(findings.count[FINDING_DUMP_UNUSABLE] > 0);
+}
+
+static void test_a_dump_of_another_known_machine_is_read(void **state)
+{
+    (void)state;
+    put_dump_of(EM_RISCV);
+    assert_reads(NULL, 1);
+    assert_int_equal(processes.items[0].dumps[0].elf_mach, EM_RISCV);
+}
+
 static void test_a_recording_without_samples_needs_no_dump(void **state)
 {
     (void)state;
@@ -483,6 +530,9 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         PROCESS_TEST(test_a_later_program_of_the_process_wrote_the_dump_anew),
+        PROCESS_TEST(test_a_dump_of_an_unknown_machine_is_refused),
+        PROCESS_TEST(test_so_is_one_given_by_hand),
+        PROCESS_TEST(test_a_dump_of_another_known_machine_is_read),
         PROCESS_TEST(test_a_recording_without_samples_needs_no_dump),
         PROCESS_TEST(test_what_an_injection_did_not_find_is_not_told_again),
         PROCESS_TEST(test_what_an_injection_did_not_find_can_be_given),

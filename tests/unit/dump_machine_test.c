@@ -112,6 +112,29 @@ static void test_a_dump_that_names_no_machine_is_the_recordings(void **state)
     assert_corrected(EM_NONE, 8, true, "x86_64", EM_NONE, 8);
 }
 
+/* The refusal of a dump of ELF_MACH, or "". */
+static const char *refusal(uint32_t elf_mach)
+{
+    static char text[DUMP_MACHINE_TEXT_BYTES];
+    const struct jit_dump dump = {.elf_mach = elf_mach, .address_bytes = 8};
+    const char *why = dump_machine_refusal(&dump, text);
+    return why ? why : "";
+}
+
+static void test_a_machine_that_is_not_known_is_refused(void **state)
+{
+    (void)state;
+    assert_string_equal(
+        refusal(0x9026),
+        "its code is of machine 36902, which is not known: no ELF file can be made of it");
+    assert_string_equal(refusal(0x10000 + EM_X86_64) + 15, "machine 65598, which is not known: no "
+                                                           "ELF file can be made of it");
+    assert_string_equal(refusal(EM_X86_64), "");
+    assert_string_equal(refusal(EM_MIPS), "");
+    assert_string_equal(refusal(EM_NONE), ""); /* it names none */
+    assert_corrected(0x9026, 8, true, "x86_64", 0x9026, 8);
+}
+
 static void test_a_text_longer_than_its_section_says_nothing(void **state)
 {
     uint8_t bytes[64] = {0};
@@ -136,6 +159,7 @@ int main(void)
         cmocka_unit_test(test_dumps_from_elsewhere_stay_what_they_are),
         cmocka_unit_test(test_an_emulated_machine_stays_what_it_is),
         cmocka_unit_test(test_a_dump_that_names_no_machine_is_the_recordings),
+        cmocka_unit_test(test_a_machine_that_is_not_known_is_refused),
         cmocka_unit_test(test_a_text_longer_than_its_section_says_nothing),
     };
     return cmocka_run_group_tests(tests, make_scratch, remove_scratch);

@@ -84,6 +84,49 @@ static void test_file_name_carries_pid_number_and_build_id(void **state)
     assert_string_equal(name + strlen(name) - 12, "-dead0eef.so");
 }
 
+/* What an image of all processes is called, by the machine that its dump says. */
+static const char *name_for(uint32_t elf_mach, uint8_t address_bytes, bool big_endian)
+{
+    static char name[IMAGE_FILE_NAME_BYTES];
+    struct jit_dump dump = {
+        .elf_mach = elf_mach, .address_bytes = address_bytes, .big_endian = big_endian};
+    const struct jit_process process = {.dumps = &dump, .dump_count = 1};
+    const struct jit_function function = {.dump = 0};
+    struct image_body body = {.function = &function};
+    const struct jit_image image = {
+        .process = NO_PROCESS, .bodies = &body, .body_count = 1, .build_id = {1, 2, 3, 4}};
+    image_file_name(&image, &process, 0, name);
+    return name + strlen("01020304/");
+}
+
+static void test_file_name_carries_the_machine(void **state)
+{
+    (void)state;
+    assert_string_equal(name_for(EM_X86_64, 8, false), "jit-x86_64.so");
+    assert_string_equal(name_for(EM_386, 4, false), "jit-i386.so");
+    assert_string_equal(name_for(EM_ARM, 4, false), "jit-arm.so");
+    assert_string_equal(name_for(EM_AARCH64, 8, false), "jit-aarch64.so");
+    assert_string_equal(name_for(EM_PPC64, 8, false), "jit-ppc64le.so");
+    assert_string_equal(name_for(EM_PPC64, 8, true), "jit-ppc64.so");
+    assert_string_equal(name_for(EM_S390, 8, true), "jit-s390x.so");
+    assert_string_equal(name_for(EM_RISCV, 8, false), "jit-riscv64.so");
+    assert_string_equal(name_for(EM_RISCV, 4, false), "jit-riscv32.so");
+    assert_string_equal(name_for(258, 8, false), "jit-loongarch64.so");
+}
+
+/* Those that have no name have their number. */
+static void test_file_name_carries_the_number(void **state)
+{
+    (void)state;
+    assert_string_equal(name_for(EM_MIPS, 8, false), "jit-8-64le.so");
+    assert_string_equal(name_for(EM_PPC, 4, true), "jit-20-32be.so");
+    assert_string_equal(name_for(EM_SPARCV9, 8, true), "jit-43-64be.so");
+    assert_string_equal(name_for(EM_AARCH64, 8, true), "jit-183-64be.so");
+    assert_string_equal(name_for(EM_X86_64, 4, false), "jit-62-32le.so");
+    assert_string_equal(name_for(EM_S390, 8, false), "jit-22-64le.so");
+    assert_string_equal(name_for(EM_NONE, 8, false), "jit-0-64le.so");
+}
+
 static void test_functions_with_gaps_of_all_sizes(void **state)
 {
     struct written written;
@@ -401,6 +444,8 @@ int main(void)
         IMAGE_TEST(test_headers_of_several_functions_stand_in_the_first_page),
         IMAGE_TEST(test_header_says_what_the_dump_says),
         IMAGE_TEST(test_file_name_carries_pid_number_and_build_id),
+        IMAGE_TEST(test_file_name_carries_the_machine),
+        IMAGE_TEST(test_file_name_carries_the_number),
         IMAGE_TEST(test_functions_with_gaps_of_all_sizes),
         IMAGE_TEST(test_more_functions_than_one_system_call_writes),
         IMAGE_TEST(test_invisible_functions_are_not_in_the_file),

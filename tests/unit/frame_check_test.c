@@ -475,6 +475,10 @@ static void test_wrong_slots(void **state)
         .kind = JITDUMP_FRAME_STACK,
         .stack_bytes = 48,
         JITDUMP_SLOTS({JITDUMP_X30, 32}, {JITDUMP_X19, 16}, {JITDUMP_D8, 24})};
+    const struct jitdump_frame of_vectors = {
+        .kind = JITDUMP_FRAME_STACK,
+        .stack_bytes = 48,
+        JITDUMP_SLOTS({JITDUMP_X30, 40}, {JITDUMP_X19, 16}, {JITDUMP_D8, 32})};
     (void)state;
     assert_one_pass(
         JITDUMP_X86_64, frame, 31, slots_at_sp, sizeof slots_at_sp, -EBADMSG,
@@ -488,6 +492,8 @@ static void test_wrong_slots(void **state)
         "at +0x12 (mov %r13,-0x18(%rbp)): r13 is not saved here, the frame says at c-48");
     assert_one_pass(JITDUMP_AARCH64, on_arm, 20, arm_slots, sizeof arm_slots, -EBADMSG,
                     "at +0x8 (f9000bf3): the caller's x30 is at c-8 here, the frame says c-16");
+    assert_one_pass(JITDUMP_AARCH64, of_vectors, 20, arm_slots, sizeof arm_slots, -EBADMSG,
+                    "at +0x10 (d2800013): the caller's d8 is at c-24 here, the frame says c-16");
 }
 
 /* Of other machines' code nothing is known, and nothing is wrong. */

@@ -74,8 +74,45 @@ static void test_without_features_it_is_this_machine(void **state)
     assert_true(recording_host_is_here(&host));
     assert_false(host.has_wall_clock);
     assert_int_equal(host.elf_mach, EM_X86_64);
+}
+
+static void test_an_unknown_machine_is_not_this_one(void **state)
+{
+    (void)state;
     build("x", "a machine of the future", 1);
-    assert_int_equal(read_built().elf_mach, host.elf_mach);
+    struct recording_host host = read_built();
+    assert_int_equal(host.elf_mach, EM_NONE);
+    assert_int_equal(host.address_bytes, 8);
+}
+
+/* What recording_machine says of the built recording read on HERE, and whether that is reported. */
+static const struct machine *machine_read_on(const struct machine *here, const char *said)
+{
+    struct perf_file file;
+    struct findings findings = {.quiet = true};
+    open_built_profile(&built, &file);
+    const struct machine *machine = recording_machine(&file, here);
+    recording_machine_report(&file, here, &findings);
+    assert_int_equal(findings.count[FINDING_MACHINE_UNKNOWN], said != NULL);
+    assert_int_equal(findings_lost(&findings), 0);
+    if (said)
+        assert_non_null(strstr(findings.first[FINDING_MACHINE_UNKNOWN], said));
+    findings_free(&findings);
+    perf_file_close(&file);
+    return machine;
+}
+
+static void test_an_unknown_machine_is_told(void **state)
+{
+    const struct machine *here = machine_numbered(EM_RISCV);
+    (void)state;
+    build("x", "pdp11", 1);
+    assert_null(machine_read_on(here, "recorded on 'pdp11'"));
+    build("x", "aarch64", 1);
+    assert_ptr_equal(machine_read_on(here, NULL), machine_numbered(EM_AARCH64));
+    build(NULL, NULL, 0);
+    assert_ptr_equal(machine_read_on(here, NULL), here);
+    assert_null(machine_read_on(NULL, "this machine is not known"));
 }
 
 static void test_it_is_this_machine_by_its_name(void **state)
@@ -126,6 +163,8 @@ int main(void)
         cmocka_unit_test(test_reads_all_three),
         cmocka_unit_test(test_machines),
         cmocka_unit_test(test_without_features_it_is_this_machine),
+        cmocka_unit_test(test_an_unknown_machine_is_not_this_one),
+        cmocka_unit_test(test_an_unknown_machine_is_told),
         cmocka_unit_test(test_it_is_this_machine_by_its_name),
         cmocka_unit_test(test_a_clock_of_another_version_is_none),
         cmocka_unit_test(test_cut_at_every_byte),

@@ -27,7 +27,7 @@ static void make_world(struct world *world, size_t first, size_t at, uint64_t wh
     world->words[at] = what;
     world->stack = (struct user_stack){(const uint8_t *)world->words, STACK, sizeof world->words};
     world->step = (struct unwind_step){
-        .machine = unwind_machine_of(EM_X86_64), .stack = &world->stack, .calls = calls};
+        .machine = machine_numbered(EM_X86_64), .stack = &world->stack, .calls = calls};
     unwind_frame_set(&world->frame, RSP, STACK + 8 * first);
 }
 
@@ -93,7 +93,7 @@ static void test_what_is_not_asked(void **state)
     unwind_frame_set(&world.frame, RSP, STACK - 4096); /* not in the copy */
     assert_not_found(&world);
     make_world(&world, 0, 1, CALLED);
-    world.step.machine = unwind_machine_of(EM_AARCH64); /* x30 holds it */
+    world.step.machine = machine_numbered(EM_AARCH64); /* x30 holds it */
     unwind_frame_set(&world.frame, world.step.machine->sp, STACK);
     assert_not_found(&world);
 }

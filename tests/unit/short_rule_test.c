@@ -18,7 +18,7 @@ static struct cfi_row short_row(void)
 
 static bool shortens(const struct cfi_row *row, struct unwind_rule *rule)
 {
-    return unwind_rule_shorten(rule, row, unwind_machine_of(EM_X86_64));
+    return unwind_rule_shorten(rule, row, machine_numbered(EM_X86_64));
 }
 
 static void test_a_row_of_the_short_form(void **state)

@@ -7,15 +7,7 @@
 #include "tests/unit/single_step_tables.h"
 #include "tests/unit/single_step_trace.h"
 
-/* DWARF 5, section 7.7.1.  Their header, dwarf.h, and jitdump/format/eh_frame.h don't go together.
- */
-enum {
-    OP_PLUS_UCONST = 0x23,
-    OP_BREG0 = 0x70,
-    OP_BREGX = 0x92,
-    OP_CALL_FRAME_CFA = 0x9c,
-    OP_STACK_VALUE = 0x9f,
-};
+#include <dwarf.h>
 
 struct unwinding {
     const struct trace_step *step;
@@ -44,13 +36,13 @@ static inline uint64_t unwind_memory(struct unwinding *unwinding, uint64_t addr)
 static inline uint64_t unwind_op(struct unwinding *unwinding, const Dwarf_Op *op, uint64_t value)
 {
     const uint64_t *registers = unwinding->step->registers;
-    if (op->atom == OP_BREGX && op->number < TRACE_REGISTERS)
+    if (op->atom == DW_OP_bregx && op->number < TRACE_REGISTERS)
         return registers[op->number] + op->number2;
-    if (op->atom >= OP_BREG0 && op->atom < OP_BREG0 + TRACE_REGISTERS)
-        return registers[op->atom - OP_BREG0] + op->number;
-    if (op->atom == OP_CALL_FRAME_CFA)
+    if (op->atom >= DW_OP_breg0 && op->atom < DW_OP_breg0 + TRACE_REGISTERS)
+        return registers[op->atom - DW_OP_breg0] + op->number;
+    if (op->atom == DW_OP_call_frame_cfa)
         return unwinding->cfa;
-    if (op->atom == OP_PLUS_UCONST)
+    if (op->atom == DW_OP_plus_uconst)
         return value + op->number;
     return unwind_fail(unwinding, "an operation that is not expected");
 }
@@ -82,7 +74,7 @@ static inline uint64_t unwind_register(struct unwinding *unwinding, Dwarf_Frame 
                                      : unwind_fail(unwinding, "same value, and it has none");
     if (count == 0)
         return unwind_fail(unwinding, "undefined");
-    bool is_value = ops[count - 1].atom == OP_STACK_VALUE;
+    bool is_value = ops[count - 1].atom == DW_OP_stack_value;
     uint64_t value = 0;
     for (size_t i = 0; i < count - is_value; i++)
         value = unwind_op(unwinding, &ops[i], value);

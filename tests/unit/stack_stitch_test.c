@@ -69,7 +69,7 @@ static int begin(void **state)
     world.file.view.eh_frame.entries.size = world.section.sink.size;
     world.walker = (struct stack_walker){
         .source = &world.source,
-        .machine = unwind_machine_of(EM_X86_64),
+        .machine = machine_numbered(EM_X86_64),
         .files = {.records = &world.records, .of_map = &world.of_map, .items = &world.files},
         .ips = world.ips,
         .frames = world.frames,

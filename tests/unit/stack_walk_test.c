@@ -36,7 +36,7 @@ static int begin(void **state)
                                    .timelines = &timeline,
                                    .first_function = &first_function};
     space = (struct address_space){.source = &source};
-    return stack_walker_begin(&walker, &source, NULL, unwind_machine_of(EM_X86_64));
+    return stack_walker_begin(&walker, &source, NULL, machine_numbered(EM_X86_64));
 }
 
 static int end(void **state)

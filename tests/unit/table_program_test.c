@@ -173,9 +173,9 @@ static void step(struct evaluation *run)
 static void begin(struct evaluation *run, const struct jitunwind *arena, uint64_t pc,
                   bool is_signed)
 {
-    enum { FDE_HEAD = 24, DEF_CFA_EXPRESSION = 0x0f };
+    enum { FDE_HEAD = 24 };
     const uint8_t *at = (const uint8_t *)arena->runtime_entry + FDE_HEAD;
-    assert_int_equal(at[0], DEF_CFA_EXPRESSION);
+    assert_int_equal(at[0], CFA_def_cfa_expression);
     const unsigned bytes = (at[1] & 0x7fu) | (unsigned)at[2] << 7;
     *run = (struct evaluation){
         .at = at + 3, .end = at + 3 + bytes, .ip = pc + 1, .is_signed = is_signed};

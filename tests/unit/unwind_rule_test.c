@@ -28,7 +28,7 @@ static void make_world(struct world *world, uint16_t elf_mach)
 {
     *world = (struct world){.budget = {1000}};
     world->stack = (struct user_stack){(const uint8_t *)world->words, STACK, sizeof world->words};
-    world->step = (struct unwind_step){.machine = unwind_machine_of(elf_mach),
+    world->step = (struct unwind_step){.machine = machine_numbered(elf_mach),
                                        .stack = &world->stack,
                                        .budget = &world->budget,
                                        .returns_to = returns_to,
@@ -259,7 +259,7 @@ static enum code_place place_of(const char *hex, size_t offset, bool calls)
     size_t size = 0;
     for (unsigned byte; sscanf(hex, "%2x", &byte) == 1; hex += 2 + (hex[2] == ' '))
         code[size++] = (uint8_t)byte;
-    return code_place_of(unwind_machine_of(EM_X86_64), code, size, offset, calls);
+    return code_place_of(machine_numbered(EM_X86_64), code, size, offset, calls);
 }
 
 static void test_prologues(void **state)
@@ -283,7 +283,7 @@ static void test_prologues(void **state)
     assert_int_equal(place_of("55 488b36 4889e5 c3", 4, false), PLACE_PUSHED);
     assert_int_equal(place_of("55 488b36 4889e5 90 c3", 7, false), PLACE_IN_FRAME);
     assert_int_equal(place_of("488b36 4889e5 90 c3", 6, false), PLACE_FRAMELESS);
-    assert_int_equal(code_place_of(unwind_machine_of(EM_X86_64), NULL, 0, 0, false), PLACE_UNKNOWN);
+    assert_int_equal(code_place_of(machine_numbered(EM_X86_64), NULL, 0, 0, false), PLACE_UNKNOWN);
 }
 
 /* gcc -O2 puts what is left to do between pop rbp and ret. */
@@ -329,7 +329,7 @@ static bool ends_in_call(uint16_t elf_mach, const char *hex)
 {
     uint8_t code[32];
     size_t size = read_hex(hex, code);
-    return code_ends_in_call(unwind_machine_of(elf_mach), code, size);
+    return code_ends_in_call(machine_numbered(elf_mach), code, size);
 }
 
 static void test_calls(void **state)
@@ -358,7 +358,7 @@ static size_t padding(uint16_t elf_mach, const char *hex)
 {
     uint8_t code[32];
     size_t size = read_hex(hex, code);
-    return code_padding_bytes(unwind_machine_of(elf_mach), code, size);
+    return code_padding_bytes(machine_numbered(elf_mach), code, size);
 }
 
 static void test_padding(void **state)
@@ -383,7 +383,7 @@ static void test_padding(void **state)
 
 static bool is_signal_return(uint16_t elf_mach, const uint8_t *code, size_t size)
 {
-    return code_is_signal_return(unwind_machine_of(elf_mach), code, size);
+    return code_is_signal_return(machine_numbered(elf_mach), code, size);
 }
 
 static void test_signal_returns(void **state)
@@ -405,7 +405,7 @@ static void test_signal_returns(void **state)
 /* The calls of HEX, each as where it ends and where it leads. */
 static void assert_calls(uint16_t elf_mach, const char *hex, const char *calls)
 {
-    const struct unwind_machine *machine = unwind_machine_of(elf_mach);
+    const struct machine *machine = machine_numbered(elf_mach);
     uint8_t code[32];
     size_t size = read_hex(hex, code);
     char found[64] = "";
@@ -419,7 +419,7 @@ static bool jumps_to(uint16_t elf_mach, const char *hex, int64_t target)
 {
     uint8_t code[32];
     size_t size = read_hex(hex, code);
-    return code_jumps_to(unwind_machine_of(elf_mach), code, size, target);
+    return code_jumps_to(machine_numbered(elf_mach), code, size, target);
 }
 
 static void test_branches(void **state)
@@ -449,8 +449,7 @@ static void assert_direct(uint16_t elf_mach, const char *hex, bool wanted, int64
     uint8_t code[32];
     size_t size = read_hex(hex, code);
     int64_t by;
-    assert_int_equal(code_ends_in_direct_call(unwind_machine_of(elf_mach), code, size, &by),
-                     wanted);
+    assert_int_equal(code_ends_in_direct_call(machine_numbered(elf_mach), code, size, &by), wanted);
     if (wanted)
         assert_int_equal(by, target);
 }
@@ -473,7 +472,7 @@ static enum unwind_result step_unsaved(uint16_t elf_mach, bool innermost, bool b
 {
     struct world world;
     make_world(&world, elf_mach);
-    const struct unwind_machine *machine = world.step.machine;
+    const struct machine *machine = world.step.machine;
     world.frame.innermost = innermost;
     unwind_frame_set(&world.frame, machine->return_register, CODE + 8);
     struct unwind_rule rule = rule_of(machine->sp, 32, false);
@@ -519,7 +518,7 @@ static enum unwind_result step_of_growth(uint16_t elf_mach, int32_t offset, bool
 static void test_frames_that_have_called_another_are_as_large_as_a_call_makes_them(void **state)
 {
     (void)state;
-    uint8_t least = unwind_machine_of(EM_X86_64)->least_growth;
+    uint8_t least = machine_numbered(EM_X86_64)->least_growth;
     assert_true(least > 0);
     assert_int_equal(step_of_growth(EM_X86_64, least, false), UNWIND_CALLER);
     assert_int_equal(step_of_growth(EM_X86_64, least - 1, false), UNWIND_WRONG);

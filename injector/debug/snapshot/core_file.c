@@ -28,7 +28,6 @@ struct core_reader {
     struct snapshot *snapshot;
     const uint8_t *bytes;
     size_t size;
-    const struct register_places *places;
     struct snapshot named; /* its maps: what NT_FILE says */
     bool has_info;
     uint64_t missing_at; /* the end of memory that the file should have, if it ends before */
@@ -38,7 +37,7 @@ struct core_reader {
 
 static int take_status(struct core_reader *reader, const struct elf_note *note)
 {
-    if (note->desc_bytes < STATUS_REGISTERS_AT + 8U * reader->places->words)
+    if (note->desc_bytes < STATUS_REGISTERS_AT + 8U * reader->snapshot->machine->word_count)
         return 0;
     struct snapshot_thread *thread = snapshot_add_thread(reader->snapshot);
     struct byte_cursor cursor = byte_cursor_over(note->desc, note->desc_bytes, false);
@@ -49,7 +48,7 @@ static int take_status(struct core_reader *reader, const struct elf_note *note)
     thread->signal = reader->snapshot->thread_count == 1 ? signal : 0; /* all have the same */
     cursor_skip(&cursor, STATUS_TID_AT - STATUS_SIGNAL_AT - 2);
     thread->tid = cursor_u32(&cursor);
-    snapshot_take_registers(thread, reader->places, note->desc + STATUS_REGISTERS_AT);
+    snapshot_take_registers(thread, reader->snapshot->machine, note->desc + STATUS_REGISTERS_AT);
     return 0;
 }
 
@@ -198,6 +197,7 @@ static int check_header(struct core_reader *reader, Elf *elf, const char *path,
                         struct findings *findings)
 {
     GElf_Ehdr header;
+    char machine[MACHINE_TEXT_BYTES];
     if (!elf || elf_kind(elf) != ELF_K_ELF || !gelf_getehdr(elf, &header))
         return report_failure(findings, "%s: is no core: it is no ELF file", path);
     if (header.e_type != ET_CORE)
@@ -205,13 +205,12 @@ static int check_header(struct core_reader *reader, Elf *elf, const char *path,
                               "%s: is an ELF file, but no core; a running process is named by -p "
                               "PID, and a core is written by it when it crashes, or by gcore PID",
                               path);
-    reader->places = register_places_of(header.e_machine);
-    if (!reader->places || header.e_ident[EI_CLASS] != ELFCLASS64 ||
+    reader->snapshot->machine = machine_numbered(header.e_machine);
+    if (!machine_has_words(reader->snapshot->machine) || header.e_ident[EI_CLASS] != ELFCLASS64 ||
         header.e_ident[EI_DATA] != ELFDATA2LSB)
         return report_failure(findings,
-                              "%s: is a core of a machine whose stacks can't be read here", path);
-    reader->snapshot->elf_mach = header.e_machine;
-    reader->snapshot->register_mask = reader->places->mask;
+                              "%s: is a core of %s, a machine whose stacks can't be read here",
+                              path, machine_text(machine, header.e_machine));
     return 0;
 }
 

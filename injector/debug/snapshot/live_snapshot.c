@@ -15,12 +15,6 @@
 #include <sys/wait.h>
 #include <time.h>
 
-#if defined(__aarch64__)
-enum { THIS_MACHINE = EM_AARCH64 };
-#else
-enum { THIS_MACHINE = EM_X86_64 };
-#endif
-
 /* Of a thread's stack: more than any that was not made to be endless. */
 enum { MOST_STACK_BYTES = 64 << 20, MOST_WORDS = 64 };
 
@@ -98,13 +92,13 @@ static void let_go(struct snapshot *snapshot)
     }
 }
 
-static void read_registers(struct snapshot_thread *thread, const struct register_places *places)
+static void read_registers(struct snapshot_thread *thread, const struct machine *machine)
 {
     uint64_t words[MOST_WORDS];
     struct iovec where = {words, sizeof words};
     if (ptrace(PTRACE_GETREGSET, (pid_t)thread->tid, (void *)(uintptr_t)NT_PRSTATUS, &where) == 0 &&
-        where.iov_len >= 8U * places->words)
-        snapshot_take_registers(thread, places, (const uint8_t *)words);
+        where.iov_len >= 8U * machine->word_count)
+        snapshot_take_registers(thread, machine, (const uint8_t *)words);
 }
 
 /* A copy of what is mapped from START to the end of the map, or NULL.  To be freed. */
@@ -124,17 +118,16 @@ static uint8_t *copy_from(const struct snapshot *snapshot, uint64_t start, size_
 
 /* The stack pointer that a signal interrupted, if its handler runs on a stack of its own; 0: none
  * is found.  The kernel puts a ucontext on the handler's stack, which says where that stack is. */
-static uint64_t interrupted_sp(const struct snapshot_thread *thread,
-                               const struct register_places *places)
+static uint64_t interrupted_sp(const struct snapshot_thread *thread, const struct machine *machine)
 {
     const size_t own_stack = 16, own_bytes = 32; /* uc_stack.ss_sp and ss_size */
     size_t end =
         thread->stack_bytes < MOST_HANDLER_BYTES ? thread->stack_bytes : (size_t)MOST_HANDLER_BYTES;
-    for (size_t at = 0; at + places->context_sp + 8 <= end; at += 8) {
+    for (size_t at = 0; at + machine->context_sp + 8 <= end; at += 8) {
         uint64_t start = perf_get_u64(thread->stack + at + own_stack);
         uint64_t bytes = perf_get_u64(thread->stack + at + own_bytes);
         uint64_t addr = thread->stack_start + at;
-        uint64_t sp = perf_get_u64(thread->stack + at + places->context_sp);
+        uint64_t sp = perf_get_u64(thread->stack + at + machine->context_sp);
         if (bytes >= LEAST_HANDLER_BYTES && addr - start < bytes && sp - start >= bytes)
             return sp;
     }
@@ -143,14 +136,13 @@ static uint64_t interrupted_sp(const struct snapshot_thread *thread,
 
 /* From the stack pointer to the end of what is mapped there; and so the stack behind a handler's.
  */
-static void copy_stack(const struct snapshot *snapshot, struct snapshot_thread *thread,
-                       const struct register_places *places)
+static void copy_stack(const struct snapshot *snapshot, struct snapshot_thread *thread)
 {
     if (thread->has_registers)
         thread->copy = copy_from(snapshot, thread->stack_start, &thread->stack_bytes);
     thread->stack = thread->copy;
     thread->stack_bytes = thread->copy ? thread->stack_bytes : 0;
-    thread->interrupted_start = interrupted_sp(thread, places);
+    thread->interrupted_start = interrupted_sp(thread, snapshot->machine);
     if (thread->interrupted_start)
         thread->interrupted =
             copy_from(snapshot, thread->interrupted_start, &thread->interrupted_bytes);
@@ -224,8 +216,7 @@ static int stop(struct snapshot *snapshot)
     return more;
 }
 
-static int take(struct snapshot *snapshot, const struct register_places *places, bool stacks,
-                struct findings *findings)
+static int take(struct snapshot *snapshot, bool stacks, struct findings *findings)
 {
     if (stacks && stop(snapshot))
         return fail(snapshot, findings);
@@ -233,8 +224,8 @@ static int take(struct snapshot *snapshot, const struct register_places *places,
         return fail(snapshot, findings);
     snapshot_complete(snapshot);
     for (size_t i = 0; stacks && i < snapshot->thread_count; i++) {
-        read_registers(&snapshot->threads[i], places);
-        copy_stack(snapshot, &snapshot->threads[i], places);
+        read_registers(&snapshot->threads[i], snapshot->machine);
+        copy_stack(snapshot, &snapshot->threads[i]);
     }
     if (!snapshot->map_count)
         return report_failure(findings,
@@ -244,17 +235,30 @@ static int take(struct snapshot *snapshot, const struct register_places *places,
     return 0;
 }
 
-int live_snapshot_take(struct snapshot *snapshot, const char *path, uint32_t pid, bool stacks,
-                       uint64_t *taken_ns, struct findings *findings)
+/* Returns 0, or -1 with the failure text set: the registers of MACHINE can't be read. */
+static int check_machine(const struct machine *machine, uint32_t pid, bool stacks,
+                         struct findings *findings)
+{
+    if (!machine)
+        return report_failure(findings,
+                              "process %" PRIu32 ": can't read it: this machine is not known", pid);
+    if (stacks && !machine_has_words(machine))
+        return report_failure(findings,
+                              "process %" PRIu32 ": can't read the registers of its threads: where "
+                              "%s has them is not known",
+                              pid, machine->names[0]);
+    return 0;
+}
+
+int live_snapshot_take(struct snapshot *snapshot, const char *path, uint32_t pid,
+                       const struct machine *machine, bool stacks, uint64_t *taken_ns,
+                       struct findings *findings)
 {
     struct timespec now;
-    const struct register_places *places = register_places_of(THIS_MACHINE);
-    *snapshot = (struct snapshot){.path = path,
-                                  .pid = pid,
-                                  .live = true,
-                                  .elf_mach = THIS_MACHINE,
-                                  .register_mask = places->mask};
-    int result = take(snapshot, places, stacks, findings);
+    *snapshot = (struct snapshot){.path = path, .pid = pid, .live = true, .machine = machine};
+    if (check_machine(machine, pid, stacks, findings))
+        return -1;
+    int result = take(snapshot, stacks, findings);
     clock_gettime(CLOCK_MONOTONIC, &now);
     *taken_ns = (uint64_t)now.tv_sec * UINT64_C(1000000000) + (uint64_t)now.tv_nsec;
     if (stacks)

@@ -7,8 +7,10 @@
 
 /* Take that of process PID; without STACKS only what is mapped, and nothing stands still.
  * *TAKEN_NS: when, on CLOCK_MONOTONIC.  Returns 0, or -1 with the failure text set.  Release with
- * snapshot_free in either case.  SNAPSHOT->path is PATH, which must outlive it. */
-int live_snapshot_take(struct snapshot *snapshot, const char *path, uint32_t pid, bool stacks,
-                       uint64_t *taken_ns, struct findings *findings);
+ * snapshot_free in either case.  SNAPSHOT->path is PATH, which must outlive it.
+ * MACHINE is machine_here. */
+int live_snapshot_take(struct snapshot *snapshot, const char *path, uint32_t pid,
+                       const struct machine *machine, bool stacks, uint64_t *taken_ns,
+                       struct findings *findings);
 
 #endif

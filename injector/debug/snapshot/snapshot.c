@@ -7,7 +7,6 @@
 #include "injector/recording/perf_data/perf_format.h"
 #include "injector/recording/perf_data/perf_record.h"
 
-#include <elf.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -15,42 +14,15 @@
 
 /* ---- Registers ---- */
 
-/* Sources: Linux, struct user_regs_struct and ucontext of both, and asm/perf_regs.h. */
-static const struct register_places all_places[] = {
-    {.elf_mach = EM_X86_64,
-     .words = 27,
-     .sp = 7,
-     .pc = 8,
-     .context_sp = 160,
-     .mask = UINT64_C(0xff01ff),
-     /* ax bx cx dx si di bp sp ip; flags and segments are of no use; r8 to r15 */
-     .of_perf = {10, 5, 11, 12, 13, 14, 4, 19, 16, 0, 0, 0, 0, 0, 0, 0, 9, 8, 7, 6, 3, 2, 1, 0}},
-    {.elf_mach = EM_AARCH64,
-     .words = 34,
-     .sp = 31,
-     .pc = 32,
-     .context_sp = 432,
-     .mask = UINT64_C(0x1ffffffff),
-     .of_perf = {0,  1,  2,  3,  4,  5,  6,  7,  8,  9,  10, 11, 12, 13, 14, 15, 16,
-                 17, 18, 19, 20, 21, 22, 23, 24, 25, 26, 27, 28, 29, 30, 31, 32}},
-};
-
-const struct register_places *register_places_of(uint16_t elf_mach)
-{
-    for (size_t i = 0; i < sizeof all_places / sizeof all_places[0]; i++)
-        if (all_places[i].elf_mach == elf_mach)
-            return &all_places[i];
-    return NULL;
-}
-
-void snapshot_take_registers(struct snapshot_thread *thread, const struct register_places *places,
+void snapshot_take_registers(struct snapshot_thread *thread, const struct machine *machine,
                              const uint8_t *words)
 {
-    for (unsigned i = 0; i < SNAPSHOT_REGISTERS; i++)
-        if (places->mask >> i & 1)
-            thread->registers[i] = perf_get_u64(words + (size_t)8 * places->of_perf[i]);
+    uint64_t mask = machine_perf_mask(machine);
+    for (unsigned i = 0; i < PERF_REGISTERS; i++)
+        if (mask >> i & 1)
+            thread->registers[i] = perf_get_u64(words + (size_t)8 * machine->word_of_perf[i]);
     thread->has_registers = true;
-    thread->stack_start = thread->registers[places->sp];
+    thread->stack_start = thread->registers[machine_perf_of_dwarf(machine, machine->sp)];
 }
 
 /* ---- Maps and threads ---- */

@@ -6,10 +6,11 @@
 
 #include "injector/findings/findings.h"
 #include "injector/native/elf_view.h"
+#include "injector/recording/machine.h"
 
 #include <sys/types.h>
 
-enum { SNAPSHOT_REGISTERS = 33, SNAPSHOT_NAME_BYTES = 16 };
+enum { SNAPSHOT_NAME_BYTES = 16 };
 
 struct snapshot_map {
     uint64_t start, end;
@@ -27,9 +28,9 @@ struct snapshot_thread {
     uint32_t tid;
     uint32_t signal; /* that ended it; 0: none */
     bool has_registers;
-    uint64_t registers[SNAPSHOT_REGISTERS]; /* by perf's numbers */
-    uint64_t stack_start;                   /* the stack pointer */
-    const uint8_t *stack;                   /* from there on; NULL: it is not there */
+    uint64_t registers[PERF_REGISTERS]; /* by perf's numbers */
+    uint64_t stack_start;               /* the stack pointer */
+    const uint8_t *stack;               /* from there on; NULL: it is not there */
     size_t stack_bytes;
     uint8_t *copy; /* what STACK points into, if it is a copy */
     uint64_t
@@ -41,11 +42,10 @@ struct snapshot_thread {
 struct snapshot {
     const char *path; /* of the core, or /proc/PID */
     uint32_t pid;
-    uint16_t elf_mach;
+    const struct machine *machine;
     bool live;
     char name[SNAPSHOT_NAME_BYTES + 1];
-    uint64_t register_mask; /* by perf's numbers */
-    uint64_t entry;         /* where the program begins; 0: not known */
+    uint64_t entry; /* where the program begins; 0: not known */
     struct snapshot_map *maps;
     size_t map_count, map_capacity;
     struct snapshot_thread *threads; /* the one that was hit by a signal first */
@@ -54,21 +54,8 @@ struct snapshot {
     size_t core_bytes;
 };
 
-/* Where NT_PRSTATUS and PTRACE_GETREGSET have what perf numbers otherwise. */
-struct register_places {
-    uint16_t elf_mach;
-    uint8_t words; /* of 8 bytes */
-    uint8_t sp, pc;
-    uint16_t context_sp; /* where it is in the kernel's ucontext on the stack, in bytes */
-    uint64_t mask;
-    uint8_t of_perf[SNAPSHOT_REGISTERS];
-};
-
-/* Those of ELF_MACH, or NULL: its stacks can't be unwound. */
-const struct register_places *register_places_of(uint16_t elf_mach);
-
-/* Take the registers of THREAD from WORDS, places->words of them. */
-void snapshot_take_registers(struct snapshot_thread *thread, const struct register_places *places,
+/* Take the registers of THREAD from WORDS, machine->word_count of them. */
+void snapshot_take_registers(struct snapshot_thread *thread, const struct machine *machine,
                              const uint8_t *words);
 
 /* Add a map or thread of zeros.  NULL without memory. */

@@ -4,7 +4,6 @@
 #include "injector/recording/perf_data/perf_format.h"
 #include "injector/recording/perf_data/perf_plain.h"
 
-#include <elf.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -110,8 +109,7 @@ static int add_sample(struct perf_plain *plain, const struct snapshot *snapshot,
                       const struct snapshot_thread *thread, uint64_t time_ns,
                       struct byte_sink *sink)
 {
-    const struct register_places *places = register_places_of(snapshot->elf_mach);
-    uint64_t pc = places ? thread->registers[places->pc] : 0;
+    uint64_t pc = thread->has_registers ? thread->registers[snapshot->machine->perf_pc] : 0;
     begin_record(sink, PERF_RECORD_SAMPLE, PERF_MISC_USER);
     sink_u64(sink, pc);
     sink_u32(sink, snapshot->pid);
@@ -160,8 +158,7 @@ static int end(struct perf_plain *plain, const struct snapshot *snapshot)
              snapshot->live ? here.nodename : "(a core)");
     if (snapshot->live)
         set_text(&features, PERF_FEATURE_OSRELEASE, texts[1], here.release);
-    set_text(&features, PERF_FEATURE_ARCH, texts[2],
-             snapshot->elf_mach == EM_AARCH64 ? "aarch64" : "x86_64");
+    set_text(&features, PERF_FEATURE_ARCH, texts[2], snapshot->machine->names[0]);
     return perf_plain_end(plain, &features);
 }
 

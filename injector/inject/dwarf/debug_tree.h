@@ -9,7 +9,7 @@
  * in several pieces; .debug_aranges which unit an address is in (libdw looks nowhere else).
  *
  * DWARF 4: perf 6.1, binutils 2.40, elfutils 0.188, LLVM 14 and gdb 13 read it, and older ones.
- * docs/decisions.md.
+ * docs/decisions/source-lines.md.
  */
 #ifndef PERFJIT_DEBUG_TREE_H
 #define PERFJIT_DEBUG_TREE_H

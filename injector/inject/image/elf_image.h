@@ -11,7 +11,7 @@
  *
  * The first PT_LOAD starts at 0, because perf takes its page for the file's base; the last one is
  * the text's, because libdw takes its end for the module's, and the tables may stand after other
- * libraries.  Without tables it is one and the same.  docs/decisions.md has more.
+ * libraries.  Without tables it is one and the same.  docs/decisions/unwind-tables.md has more.
  */
 #ifndef PERFJIT_ELF_IMAGE_H
 #define PERFJIT_ELF_IMAGE_H

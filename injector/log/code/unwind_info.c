@@ -294,7 +294,7 @@ static bool has_table(const struct tables *tables, const struct jit_dump *dump)
     uint8_t count_encoding = cursor_u8(&cursor), table_encoding = cursor_u8(&cursor);
     cursor_skip(&cursor, 4); /* eh_frame_ptr */
     uint32_t count = cursor_u32(&cursor);
-    return !cursor.failed && count_encoding != DW_EH_PE_omit && table_encoding != DW_EH_PE_omit &&
+    return !cursor.failed && count_encoding != EH_PE_omit && table_encoding != EH_PE_omit &&
            count > 0;
 }
 

@@ -420,6 +420,7 @@ static void learn_clock(struct dump_claims *claims, const struct dump_claim *cla
 static void read_claim(struct dump_claims *claims, struct dump_claim *claim,
                        struct findings *findings)
 {
+    char text[DUMP_MACHINE_TEXT_BYTES];
     if (is_foreign(claims, claim) && !has_evidence(claims, claim)) {
         refuse_saying(claims, claim, FINDING_DUMP_NOT_OURS, claim->map->map.filename, findings,
                       "was mapped by process %" PRIu32, dump_claim_life(claims, claim)->pid);
@@ -435,6 +436,11 @@ static void read_claim(struct dump_claims *claims, struct dump_claim *claim,
         return;
     }
     dump_machine_correct(&claim->dump, claims->records->file, findings);
+    const char *why = dump_machine_refusal(&claim->dump, text);
+    if (why) {
+        refuse_saying(claims, claim, FINDING_DUMP_UNUSABLE, claim->place.path, findings, "%s", why);
+        return;
+    }
     if (read_log(claims, claim, findings))
         return;
     learn_clock(claims, claim, trust);

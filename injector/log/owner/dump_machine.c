@@ -3,12 +3,12 @@
 
 #include "injector/arrays/address_span.h"
 #include "injector/arrays/array.h"
-#include "injector/recording/machine.h"
-#include "injector/recording/perf_data/perf_format.h"
+#include "injector/recording/host/recording_host.h"
 #include "injector/recording/perf_data/perf_record.h"
 
 #include <elf.h>
 #include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 
 /* The addresses of DUMP's functions, sorted and joined.  NULL without memory. */
@@ -57,9 +57,8 @@ static bool ran_here(const struct jit_dump *dump, const struct perf_file *profil
 void dump_machine_correct(struct jit_dump *dump, const struct perf_file *profile,
                           struct findings *findings)
 {
-    size_t bytes;
-    const char *arch = perf_file_string(profile, PERF_FEATURE_ARCH, &bytes);
-    const struct machine *machine = arch ? machine_of(arch, bytes) : NULL;
+    struct recorded_machine said = recorded_machine_of(profile);
+    const struct machine *machine = said.machine;
     bool other_order =
         machine && machine->order != EITHER && (machine->order == BIG) != dump->big_endian;
     if (!machine || other_order || (machine->compat && dump->elf_mach == machine->compat))
@@ -68,10 +67,21 @@ void dump_machine_correct(struct jit_dump *dump, const struct perf_file *profile
     if (named && !ran_here(dump, profile))
         return;
     if (dump->elf_mach != machine->elf_mach)
-        report_quirk(findings, QUIRK_ELF_MACHINE, "%s: elf_mach %" PRIu32 ", recorded on %s",
-                     dump->path, dump->elf_mach, machine->arch);
+        report_quirk(findings, QUIRK_ELF_MACHINE, "%s: elf_mach %" PRIu32 ", recorded on %.*s",
+                     dump->path, dump->elf_mach, (int)said.name_bytes, said.name);
     dump->elf_mach = machine->elf_mach;
     /* QUIRK_ELF_CLASS may have found more than the number tells. */
     if (!(dump->quirks & quirk_bit(QUIRK_ELF_CLASS)))
         dump->address_bytes = machine->address_bytes;
+}
+
+const char *dump_machine_refusal(const struct jit_dump *dump, char text[DUMP_MACHINE_TEXT_BYTES])
+{
+    char machine[MACHINE_TEXT_BYTES];
+    if (dump->elf_mach == EM_NONE || machine_numbered(dump->elf_mach))
+        return NULL;
+    snprintf(text, DUMP_MACHINE_TEXT_BYTES,
+             "its code is of %s, which is not known: no ELF file can be made of it",
+             machine_text(machine, dump->elf_mach));
+    return text;
 }

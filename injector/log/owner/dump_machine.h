@@ -17,4 +17,10 @@
 void dump_machine_correct(struct jit_dump *dump, const struct perf_file *profile,
                           struct findings *findings);
 
+enum { DUMP_MACHINE_TEXT_BYTES = 160 };
+
+/* Why DUMP, which was corrected, can't be used: its machine is not known; NULL: it is, or DUMP
+ * names none. */
+const char *dump_machine_refusal(const struct jit_dump *dump, char text[DUMP_MACHINE_TEXT_BYTES]);
+
 #endif

@@ -550,10 +550,12 @@ static void learn_clock(const struct given_dump *given, struct dump_claims *clai
 static void choose_clock(struct given_dump *given, struct dump_claims *claims,
                          struct findings *findings)
 {
-    char text[512];
+    char text[512], machine[DUMP_MACHINE_TEXT_BYTES];
     const struct clock_question question = clock_question_of(given, claims);
     dump_machine_correct(&given->dump, claims->records->file, findings);
-    const char *why = clock_choose(&given->clock, &question, text, findings);
+    const char *why = dump_machine_refusal(&given->dump, machine);
+    if (!why)
+        why = clock_choose(&given->clock, &question, text, findings);
     given->usable = why == NULL;
     if (why)
         report_finding(findings, FINDING_DUMP_UNUSABLE, "%s: %s", given->path, why);

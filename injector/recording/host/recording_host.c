@@ -1,7 +1,6 @@
 /* See recording_host.h; the format of the feature sections stands in perf_format.h. */
 #include "injector/recording/host/recording_host.h"
 
-#include "injector/recording/machine.h"
 #include "injector/recording/perf_data/perf_format.h"
 #include "jitdump/format/byte_cursor.h"
 
@@ -11,14 +10,33 @@
 
 enum { CLOCK_DATA_VERSION = 1 };
 
-static bool set_machine(struct recording_host *host, const char *name)
+struct recorded_machine recorded_machine_of(const struct perf_file *file)
 {
-    const struct machine *machine = machine_of(name, strlen(name));
-    if (!machine)
-        return false;
-    host->elf_mach = machine->elf_mach;
-    host->address_bytes = machine->address_bytes;
-    return true;
+    size_t bytes = 0;
+    const char *name = perf_file_string(file, PERF_FEATURE_ARCH, &bytes);
+    if (!name || !bytes)
+        return (struct recorded_machine){.name = NULL};
+    return (struct recorded_machine){name, bytes, machine_named(name, bytes)};
+}
+
+const struct machine *recording_machine(const struct perf_file *file, const struct machine *here)
+{
+    struct recorded_machine said = recorded_machine_of(file);
+    return said.name ? said.machine : here;
+}
+
+void recording_machine_report(const struct perf_file *file, const struct machine *here,
+                              struct findings *findings)
+{
+    struct recorded_machine said = recorded_machine_of(file);
+    if (said.name && !said.machine)
+        report_finding(findings, FINDING_MACHINE_UNKNOWN, "%s: recorded on '%.*s'", file->path,
+                       (int)said.name_bytes, said.name);
+    else if (!said.name && !here)
+        report_finding(findings, FINDING_MACHINE_UNKNOWN,
+                       "%s: it does not say where it was recorded, and this machine is not known "
+                       "either",
+                       file->path);
 }
 
 /* The contents of feature section BIT; nothing if it is absent. */
@@ -51,11 +69,10 @@ static void read_clock(struct recording_host *host, const struct perf_file *file
 
 void recording_host_read(struct recording_host *host, const struct perf_file *file)
 {
-    struct utsname here;
-    *host = (struct recording_host){.elf_mach = EM_NONE, .address_bytes = 8};
+    const struct machine *machine = recording_machine(file, machine_here());
+    *host = (struct recording_host){.elf_mach = machine ? machine->elf_mach : EM_NONE,
+                                    .address_bytes = machine ? machine->address_bytes : 8};
     snprintf(host->name, sizeof host->name, "%s", feature_text(file, PERF_FEATURE_HOSTNAME));
-    if (!set_machine(host, feature_text(file, PERF_FEATURE_ARCH)) && uname(&here) == 0)
-        set_machine(host, here.machine);
     read_clock(host, file);
 }
 

@@ -256,7 +256,7 @@ size_t user_sample_most_frames(const struct user_sample *sample)
     return used < RECORD_MOST_BYTES ? (RECORD_MOST_BYTES - used) / 8 : 0;
 }
 
-bool user_sample_frame(const struct user_sample *sample, const struct unwind_machine *machine,
+bool user_sample_frame(const struct user_sample *sample, const struct machine *machine,
                        struct unwind_frame *frame)
 {
     bool has_pc = false;
@@ -269,7 +269,7 @@ bool user_sample_frame(const struct user_sample *sample, const struct unwind_mac
         if (bit == machine->perf_pc) {
             frame->pc = value;
             has_pc = true;
-        } else if (machine->dwarf_of_perf[bit] != UNWIND_NO_REGISTER) {
+        } else if (machine_dwarf_of_perf(machine, bit) != UNWIND_NO_REGISTER) {
             unwind_frame_set(frame, machine->dwarf_of_perf[bit], value);
         }
     }

@@ -17,8 +17,8 @@
 #ifndef PERFJIT_SAMPLE_FORMAT_H
 #define PERFJIT_SAMPLE_FORMAT_H
 
+#include "injector/recording/machine.h"
 #include "injector/recording/perf_data/perf_record.h"
-#include "injector/recording/unwind_machine.h"
 #include "injector/unwind/user_stack.h"
 
 /* What of an event's perf_event_attr the layout depends on. */
@@ -94,7 +94,7 @@ void sample_formats_free(struct sample_formats *formats);
 
 /* The registers of SAMPLE, as DWARF numbers them: its innermost frame.  Returns false if the
  * program counter or the stack pointer is missing. */
-bool user_sample_frame(const struct user_sample *sample, const struct unwind_machine *machine,
+bool user_sample_frame(const struct user_sample *sample, const struct machine *machine,
                        struct unwind_frame *frame);
 
 #endif

@@ -89,20 +89,6 @@ static enum call_evidence calls(void *context, uint64_t addr)
 
 /* ---- Rules ---- */
 
-static struct cfi_entry entry_of(const struct eh_cie *cie, const struct code_fde *fde)
-{
-    return (struct cfi_entry){.start = fde->start,
-                              .end = (uint64_t)fde->start + fde->size,
-                              .code_align = cie->code_align,
-                              .data_align = cie->data_align,
-                              .return_register = cie->return_register,
-                              .signal_frame = cie->signal_frame,
-                              .initial = cie->instructions,
-                              .initial_bytes = cie->instructions_bytes,
-                              .instructions = fde->instructions,
-                              .instructions_bytes = fde->instructions_bytes};
-}
-
 /* The entry about SPOT, in a function. */
 static int find_jit_entry(const struct code_spot *spot, struct cfi_entry *entry)
 {
@@ -111,7 +97,8 @@ static int find_jit_entry(const struct code_spot *spot, struct cfi_entry *entry)
         const struct code_fde *fde = &spot->log->fdes[function->first_fde + i];
         if (spot->addr < fde->start || spot->addr - fde->start >= fde->size)
             continue;
-        *entry = entry_of(&spot->log->cies[fde->cie], fde);
+        *entry = cfi_entry_of(&spot->log->cies[fde->cie], fde->start, fde->size, fde->instructions,
+                              fde->instructions_bytes);
         return 1;
     }
     return 0;
@@ -533,7 +520,7 @@ uint64_t stack_walk_call(struct stack_walker *walker, uint64_t ip, uint32_t what
 }
 
 int stack_walker_begin(struct stack_walker *walker, const struct space_source *source,
-                       const char *root, const struct unwind_machine *machine)
+                       const char *root, const struct machine *machine)
 {
     *walker = (struct stack_walker){.source = source, .machine = machine};
     walker->ips = malloc(MOST_FRAMES * sizeof *walker->ips);

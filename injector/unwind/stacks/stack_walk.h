@@ -24,7 +24,7 @@ struct stack_function {
 
 struct stack_walker {
     const struct space_source *source;
-    const struct unwind_machine *machine;
+    const struct machine *machine;
     struct native_files files;
     struct rule_table rules; /* their owners: SPACE_FUNCTION and a function, or a file's number */
     struct unwind_budget budget; /* of this sample */
@@ -48,7 +48,7 @@ struct stack_walker {
 
 /* Returns 0, or -1 without memory.  Release with stack_walker_end in either case. */
 int stack_walker_begin(struct stack_walker *walker, const struct space_source *source,
-                       const char *root, const struct unwind_machine *machine);
+                       const char *root, const struct machine *machine);
 
 /* Find the frames of SAMPLE in SPACE, at most MOST.  Without memory, walker->no_memory is set. */
 enum stack_end stack_walk(struct stack_walker *walker, const struct user_sample *sample,

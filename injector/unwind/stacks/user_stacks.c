@@ -3,13 +3,12 @@
 
 #include "injector/arrays/array.h"
 #include "injector/files/interruption.h"
-#include "injector/recording/machine.h"
-#include "injector/recording/perf_data/perf_format.h"
+#include "injector/recording/host/recording_host.h"
 #include "injector/unwind/addresses/life_walk.h"
 
-#include <elf.h>
 #include <inttypes.h>
 #include <stdlib.h>
+#include <string.h>
 
 /* One run over a recording. */
 struct unwinding {
@@ -20,24 +19,22 @@ struct unwinding {
     size_t count, capacity;
 };
 
-/* Of a recording that does not say, it is this one. */
-const struct unwind_machine *user_stacks_machine(const struct perf_file *file)
-{
-    size_t bytes = 0;
-    const char *arch = perf_file_string(file, PERF_FEATURE_ARCH, &bytes);
-    const struct machine *machine = arch ? machine_of(arch, bytes) : NULL;
-    if (arch)
-        return machine ? unwind_machine_of(machine->elf_mach) : NULL;
-#if defined(__aarch64__)
-    return unwind_machine_of(EM_AARCH64);
-#else
-    return unwind_machine_of(EM_X86_64);
-#endif
-}
-
 bool user_stacks_possible(const struct perf_file *file)
 {
-    return user_stacks_machine(file) != NULL;
+    return machine_unwinds(recording_machine(file, machine_here()));
+}
+
+static int refuse(const struct perf_file *file, struct findings *findings)
+{
+    const struct machine *here = recording_machine(file, machine_here());
+    struct recorded_machine said = recorded_machine_of(file);
+    const char *name = said.name ? said.name
+                       : here    ? here->names[0]
+                                 : "a machine that is not known";
+    return report_failure(findings,
+                          "%s: it was recorded on %.*s: stacks of this machine can't be unwound "
+                          "here: say --stacks keep",
+                          file->path, (int)(said.name ? said.name_bytes : strlen(name)), name);
 }
 
 /* ---- Which samples ---- */
@@ -176,19 +173,18 @@ int user_stacks_unwind(struct user_stacks *stacks, const struct records *records
                        const char *root, struct findings *findings)
 {
     struct unwinding run = {.stacks = stacks, .records = records, .findings = findings};
-    const struct unwind_machine *machine = user_stacks_machine(records->file);
+    const struct machine *machine = recording_machine(records->file, machine_here());
+    bool unwinds = machine_unwinds(machine);
     *stacks = (struct user_stacks){.stitch = stacks->stitch,
                                    .calls = stacks->calls,
                                    .walked = stacks->walked,
                                    .context = stacks->context};
-    if (!machine && perf_file_has_stacks(records->file))
-        return report_failure(findings,
-                              "%s: stacks of this machine can't be unwound here: say --stacks keep",
-                              records->file->path);
+    if (!unwinds && perf_file_has_stacks(records->file))
+        return refuse(records->file, findings);
     int result = sample_formats_read(&stacks->formats, records->file) ||
                  space_source_begin(&stacks->source, records, processes, timelines) ||
                  inlined_frames_begin(&stacks->inlined, &stacks->source, stacks->calls) ||
-                 (machine && stack_walker_begin(&stacks->walker, &stacks->source, root, machine));
+                 (unwinds && stack_walker_begin(&stacks->walker, &stacks->source, root, machine));
     stacks->walker.judges = stacks->walked != NULL;
     result = result || unwind_all(&run);
     free(run.samples);

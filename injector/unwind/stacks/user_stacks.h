@@ -42,9 +42,6 @@ struct user_stacks {
 /* Whether samples of FORMAT may get another chain. */
 bool user_stacks_want(const struct user_stacks *stacks, const struct sample_format *format);
 
-/* The machine of FILE; NULL: its stacks can't be unwound. */
-const struct unwind_machine *user_stacks_machine(const struct perf_file *file);
-
 /* Whether FILE is of a machine whose stacks can be unwound. */
 bool user_stacks_possible(const struct perf_file *file);
 
