@@ -1,20 +1,7 @@
 /* perfjit: the command.  Picks the subcommand; each has its own options and its own file in
  * commands/. */
 #include "injector/arrays/array.h"
-#include "injector/commands/bt.h"
-#include "injector/commands/check.h"
-#include "injector/commands/diff.h"
-#include "injector/commands/dump.h"
-#include "injector/commands/export.h"
-#include "injector/commands/flamegraph.h"
-#include "injector/commands/gdb.h"
-#include "injector/commands/inject.h"
-#include "injector/commands/lldb.h"
-#include "injector/commands/report.h"
-#include "injector/commands/symbols.h"
-#include "injector/run/attach/attach.h"
-#include "injector/run/bench/bench.h"
-#include "injector/run/record/record.h"
+#include "injector/commands/commands.h"
 #include "injector/text/printable_text.h"
 #include "jitdump/jitdump.h"
 

@@ -1,7 +1,6 @@
 /* See report.h. */
 #include "injector/check/findings_report.h"
 
-#include "injector/text/json_text.h"
 #include "injector/text/printable_text.h"
 
 #include <inttypes.h>
@@ -12,73 +11,51 @@
 
 enum { INDENT = 2, LABEL_COLUMNS = 38, VALUE_COLUMNS = 10 };
 
-/* ---- Text that comes from files ---- */
+/* ---- Groups ---- */
 
-static void put_json_text(const char *text)
+static void begin_group(struct report *report, const char *title)
 {
-    json_text_put(text, strlen(text));
-}
-
-/* ---- JSON ---- */
-
-static void begin_member(struct report *report, const char *key)
-{
-    if (report->comma)
-        fputs(",\n", stdout);
-    report->comma = true;
-    if (!key)
-        return;
-    put_json_text(key);
-    fputs(": ", stdout);
-}
-
-static void begin_group(struct report *report, const char *key, const char *title, char bracket)
-{
-    if (report->json) {
-        begin_member(report, key);
-        putchar(bracket);
-        report->comma = false;
-    } else if (title) {
+    if (!report->json && title) {
         printf("%*s", report->indent * INDENT, "");
         printable_put(stdout, title);
         putchar('\n');
     }
     report->indent += title != NULL;
     report->titled = report->titled << 1 | (uint64_t)(title != NULL);
-    report->depth++;
 }
 
-static void end_group(struct report *report, char bracket)
+static void end_group(struct report *report)
 {
-    report->depth--;
     report->indent -= (int)(report->titled & 1);
     report->titled >>= 1;
-    report->comma = true;
-    if (!report->json)
-        return;
-    putchar(bracket);
-    if (report->depth == 0)
-        putchar('\n');
 }
 
 void report_open(struct report *report, const char *key, const char *title)
 {
-    begin_group(report, key, title, '{');
+    if (report->json)
+        json_object(report->json, key);
+    begin_group(report, title);
 }
 
 void report_close(struct report *report)
 {
-    end_group(report, '}');
+    if (report->json)
+        json_end_object(report->json);
+    end_group(report);
 }
 
 void report_open_array(struct report *report, const char *key, const char *title)
 {
-    begin_group(report, key, title, '[');
+    if (report->json)
+        json_array(report->json, key);
+    begin_group(report, title);
 }
 
 void report_close_array(struct report *report)
 {
-    end_group(report, ']');
+    if (report->json)
+        json_end_array(report->json);
+    end_group(report);
 }
 
 /* ---- Facts ---- */
@@ -93,8 +70,7 @@ static void put_label(const struct report *report, const char *label)
 void report_number(struct report *report, const char *key, const char *label, uint64_t value)
 {
     if (report->json) {
-        begin_member(report, key);
-        json_number_put(value);
+        json_number(report->json, key, value);
     } else if (label) {
         put_label(report, label);
         printf("%*" PRIu64 "\n", VALUE_COLUMNS, value);
@@ -109,8 +85,7 @@ void report_count(struct report *report, const char *key, const char *label, uin
 void report_text(struct report *report, const char *key, const char *label, const char *text)
 {
     if (report->json) {
-        begin_member(report, key);
-        put_json_text(text);
+        json_text(report->json, key, text);
     } else if (label) {
         put_label(report, label);
         printf("%*s", strlen(text) < VALUE_COLUMNS ? (int)(VALUE_COLUMNS - strlen(text)) : 0, "");
@@ -121,10 +96,8 @@ void report_text(struct report *report, const char *key, const char *label, cons
 
 void report_flag(struct report *report, const char *key, bool value)
 {
-    if (!report->json)
-        return;
-    begin_member(report, key);
-    fputs(value ? "true" : "false", stdout);
+    if (report->json)
+        json_flag(report->json, key, value);
 }
 
 void report_line(struct report *report, const char *format, ...)

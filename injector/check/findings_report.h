@@ -12,16 +12,12 @@
 #ifndef PERFJIT_REPORT_H
 #define PERFJIT_REPORT_H
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
+#include "injector/text/json_writer.h"
 
 struct report {
-    bool json;
-    bool comma;      /* JSON: a comma must precede the next member */
-    int depth;       /* groups that are open */
-    int indent;      /* text: those of them that have a title */
-    uint64_t titled; /* bit N: group N has one */
+    struct json_writer *json; /* NULL: text */
+    int indent;               /* text: groups that are open and have a title */
+    uint64_t titled;          /* bit N: group N has one */
 };
 
 /* Objects and arrays, at most 64 in each other; TITLE, if not NULL, is a line in text, and what is

@@ -11,24 +11,6 @@
 #include <stdio.h>
 #include <string.h>
 
-/* The name of LIFE's main thread, last before its next life, or the one that it was forked with,
- * into TEXT. */
-static void comm_of(const struct census_question *question, uint32_t index, char text[32])
-{
-    const struct process_life *lives = question->processes->lives.items, *life = &lives[index];
-    uint64_t until_ns = life->next.time_ns ? life->next.time_ns - 1 : 0;
-    const struct perf_record *record =
-        records_comm_of(question->records, life->pid, life->begin.time_ns, until_ns);
-    for (; !record && life->parent != NO_LIFE; life = &lives[life->parent])
-        record =
-            records_comm_of(question->records, lives[life->parent].pid, 0, life->begin.time_ns);
-    size_t bytes = record && record->size > PERF_COMM_BYTES ? record->size - PERF_COMM_BYTES : 0;
-    snprintf(text, 32, "%.*s", bytes < 31 ? (int)bytes : 31,
-             bytes ? (const char *)record->bytes + PERF_COMM_BYTES : "?");
-    if (!*text)
-        strcpy(text, "?");
-}
-
 static void report_samples(struct report *report, const struct sample_census *census)
 {
     report_open(report, "samples", "samples (the address of each, not its call chain)");
@@ -55,12 +37,12 @@ static void report_sources(struct report *report, const struct jit_process *proc
 static void report_processes(struct report *report, const struct census_question *question)
 {
     const struct jit_processes *processes = question->processes;
-    bool any = !processes->none && processes->count;
+    bool any = processes->count > 0;
     report_open_array(report, "processes", any ? "processes with JIT code" : NULL);
     for (size_t i = 0; any && i < processes->count; i++) {
         const struct jit_process *process = &processes->items[i];
-        char comm[32];
-        comm_of(question, process->life, comm);
+        char comm[PROCESS_COMM_BYTES];
+        process_life_comm(&processes->lives, question->records, process->life, comm);
         report_open(report, NULL, NULL);
         report_line(report, "%" PRIu32 " (%s): %zu functions%s", process->pid, comm,
                     jit_process_own_functions(process),
@@ -78,8 +60,8 @@ static void report_group(struct report *report, const struct census_question *qu
                          const struct unknown_samples *group)
 {
     const struct process_life *life = &question->processes->lives.items[group->life];
-    char comm[32];
-    comm_of(question, group->life, comm);
+    char comm[PROCESS_COMM_BYTES];
+    process_life_comm(&question->processes->lives, question->records, group->life, comm);
     report_open(report, NULL, NULL);
     report_line(report, "%8" PRIu64 "  process %" PRIu32 " (%s): %s", group->count, life->pid, comm,
                 sample_cause_what(group->cause));
@@ -181,8 +163,8 @@ static int report_chains(struct report *report, const struct chain_question *cha
 }
 
 int recording_report(struct report *report, const struct census_question *question,
-                   const struct sample_census *census, const struct chain_question *chains,
-                   const struct findings *findings)
+                     const struct sample_census *census, const struct chain_question *chains,
+                     const struct findings *findings)
 {
     const char *path = question->records->file->path;
     const char *image = injected_image(question->records);

@@ -3,7 +3,7 @@
  * Exit status: 0 every stack is printed; 3 the same, but parts of the dumps were skipped; 1 there
  * is no snapshot, or no dump or map of JIT code: native frames are printed all the same; 2 usage.
  */
-#include "injector/commands/bt.h"
+#include "injector/commands/commands.h"
 
 #include "injector/debug/snapshot_code.h"
 #include "injector/debug/stack_report.h"
@@ -90,7 +90,7 @@ static int backtrace(const struct bt_options *options, struct findings *findings
                                      code.time_ns, findings) ||
                  print_stacks(&stacks, options, findings) || interruption_check(findings);
     findings_print(findings, stderr);
-    if (!result && code.none[0])
+    if (!result && code.none)
         result = report_failure(findings, "%s", code.none);
     thread_stacks_end(&stacks);
     snapshot_code_close(&code);

@@ -1,4 +1,4 @@
-/* perfjit check: see check.h.
+/* perfjit check: see commands.h.
  *
  * A recording goes through the same modules as in perfjit inject, up to the timeline; a dump
  * through the same reader.  Nothing is changed but with --repair, which writes a new file.
@@ -6,7 +6,7 @@
  * Exit status: 0 sound, every sample in JIT code has a name; 3 something would be lost or is
  * unknown, or tables of JIT code are wrong; 1 can't be read; 2 usage.
  */
-#include "injector/commands/check.h"
+#include "injector/commands/commands.h"
 
 #include "injector/check/dump_report.h"
 #include "injector/check/recording_report.h"
@@ -32,6 +32,7 @@ struct check_options {
     struct recording_request request;
     const char *repair;
     bool json, chains, verbose;
+    bool gives_dump; /* by --jitdump, which is of a recording */
 };
 
 /* Everything that looking at a recording makes, in the order in which it is made. */
@@ -80,7 +81,7 @@ static int check_dump(struct report *report, const char *path, char **stage)
 static bool is_named(const struct check_options *options, const char *path)
 {
     for (size_t i = 0; i < options->request.dump_count; i++)
-        if (strcmp(options->request.dumps[i], path) == 0)
+        if (strcmp(options->request.dumps[i].path, path) == 0)
             return true;
     return false;
 }
@@ -93,7 +94,7 @@ static int check_dumps(struct report *report, const struct check_options *option
     report_open_array(report, "dumps", NULL);
     for (size_t i = 0; i < options->request.dump_count; i++) {
         char *stage, *newer = NULL;
-        status = worse(status, check_dump(report, options->request.dumps[i], &stage));
+        status = worse(status, check_dump(report, options->request.dumps[i].path, &stage));
         if (stage && !is_named(options, stage))
             status = worse(status, check_dump(report, stage, &newer));
         free(stage);
@@ -104,18 +105,6 @@ static int check_dumps(struct report *report, const struct check_options *option
 }
 
 /* ---- A recording ---- */
-
-/* That there is neither dump nor map is what is to be explained here, and no failure. */
-static int open_recording(struct inspection *run, const struct check_options *options,
-                          struct findings *findings)
-{
-    int result = recording_open(&run->in, options->records, &options->request, findings);
-    if (result && run->in.processes.none) {
-        findings->failure[0] = '\0';
-        return 0;
-    }
-    return result;
-}
 
 static struct census_question question_of(const struct inspection *run,
                                           const struct check_options *options)
@@ -135,10 +124,10 @@ static int count_chains(struct inspection *run, const struct check_options *opti
     if (!options->chains || !perf_file_has_stacks(&run->in.input.file))
         return 0;
     run->has_stacks = true;
-    run->stacks.walked = chain_census_add;
-    run->stacks.context = &run->chains;
-    return user_stacks_unwind(&run->stacks, &run->in.records, &run->in.processes, run->in.timelines,
-                              options->request.root, findings);
+    const struct user_stacks_options wanted = {
+        .root = options->request.root, .walked = chain_census_add, .context = &run->chains};
+    return user_stacks_unwind(&run->stacks, &wanted, &run->in.records, &run->in.processes,
+                              run->in.timelines, findings);
 }
 
 static struct chain_question chains_of(const struct inspection *run,
@@ -153,8 +142,10 @@ static struct chain_question chains_of(const struct inspection *run,
 static int inspect(struct inspection *run, const struct check_options *options,
                    struct findings *findings)
 {
-    if (open_recording(run, options, findings) || recording_play(&run->in, findings) ||
-        count_chains(run, options, findings))
+    /* That there is neither dump nor map is what is to be explained here, and no failure. */
+    if (recording_open(&run->in, options->records, &options->request, findings) ==
+            RECORDING_FAILED ||
+        recording_play(&run->in, findings) || count_chains(run, options, findings))
         return -1;
     const struct census_question question = question_of(run, options);
     return sample_census_take(&run->census, &question, findings);
@@ -195,7 +186,7 @@ static int check_profile(struct report *report, const struct check_options *opti
 
 static int repair(struct report *report, const struct check_options *options)
 {
-    const char *path = options->request.dumps[0];
+    const char *path = options->request.dumps[0].path;
     struct findings findings = {.quiet = true};
     struct dump_repair done;
     struct jit_dump dump;
@@ -232,6 +223,7 @@ static const struct argp_option option_table[] = {
      "Write a sound copy of the given dump to OUT, which must not exist yet", 0},
     {"force", 'f', 0, 0, "As for perfjit inject", 0},
     {"root", KEY_ROOT, "DIR", 0, "As for perfjit inject", 0},
+    {"jitdump", KEY_JITDUMP, "[PID:]FILE", 0, "As for perfjit inject; the dump is checked, too", 0},
     {"perf-map", KEY_PERF_MAP, "[PID:]FILE", 0, "As for perfjit inject", 0},
     {"no-perf-map", KEY_NO_PERF_MAP, 0, 0, "As for perfjit inject", 0},
     {0}};
@@ -273,7 +265,7 @@ static error_t take_end(struct check_options *options, struct argp_state *state)
 {
     if (options->repair && (options->records || options->request.dump_count != 1))
         argp_error(state, "--repair takes one dump and no recording");
-    if (!options->records && options->request.dump_count == 0)
+    if (!options->records && (options->request.dump_count == 0 || options->gives_dump))
         options->records = "perf.data";
     return 0;
 }
@@ -297,6 +289,9 @@ static error_t parse_option(int key, char *argument, struct argp_state *state)
     case KEY_REPAIR:
         options->repair = argument;
         return 0;
+    case KEY_JITDUMP:
+        options->gives_dump = true;
+        return recording_request_take(&options->request, key, argument);
     case 'i':
         return take_profile(options, argument, state);
     case ARGP_KEY_ARG:
@@ -332,7 +327,8 @@ static int settled(int status)
 
 static int run_check(const struct check_options *options)
 {
-    struct report report = {.json = options->json};
+    struct json_writer json = {.stream = stdout, .in_lines = true};
+    struct report report = {.json = options->json ? &json : NULL};
     int status = EXIT_SOUND;
     interruption_watch_files();
     report_open(&report, NULL, NULL);

@@ -1,5 +1,5 @@
-/* perfjit diff: see diff.h. */
-#include "injector/commands/diff.h"
+/* perfjit diff: see commands.h. */
+#include "injector/commands/commands.h"
 
 #include "injector/arrays/array.h"
 #include "injector/compare/bench_sides.h"
@@ -10,8 +10,8 @@
 #include "injector/compare/distinct_files.h"
 #include "injector/compare/kept_runs/bench_list.h"
 #include "injector/compare/two_programs.h"
-#include "injector/profile/view_input.h"
 #include "injector/profile/run_file.h"
+#include "injector/profile/view_input.h"
 #include "injector/text/file_name.h"
 #include "injector/text/printable_text.h"
 

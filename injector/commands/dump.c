@@ -1,21 +1,21 @@
-/* perfjit dump: see dump.h.
+/* perfjit dump: see commands.h.
  *
  * Text:  one line a record, "number  0xoffset  time  NAME  field=value ...", and below it with -v
  *        the entries of a DEBUG_INFO, or the inlined calls and spans of an INLINE_INFO; what is not
  *        known is left out.
  * JSON:  one object a line, the header first, with the specification's field names; code and tables
- *        left out, null for none.  A number over 2^53 is a string (json_text.h): an address, a
+ *        left out, null for none.  A number over 2^53 is a string (json_writer.h): an address, a
  *        time, an index or a size may be one.
  *
  * Exit status: 0 every record was sound; 3 some were not, as reported on stderr; 1 not readable; 2
  * usage.
  */
-#include "injector/commands/dump.h"
+#include "injector/commands/commands.h"
 
 #include "injector/files/interruption.h"
 #include "injector/log/jitdump/jit_dump.h"
 #include "injector/log/jitdump/newest_records.h"
-#include "injector/text/json_text.h"
+#include "injector/text/json_writer.h"
 #include "injector/text/printable_text.h"
 
 #include <argp.h>
@@ -35,42 +35,35 @@ struct dump_options {
 /* ---- Fields, in one of two formats ---- */
 
 struct field_writer {
-    bool json;
+    struct json_writer *json; /* NULL: text */
 };
-
-static void put_name(const struct field_writer *writer, const char *name)
-{
-    printf(writer->json ? ",\"%s\":" : " %s=", name);
-}
 
 static void put_number(const struct field_writer *writer, const char *name, uint64_t value)
 {
-    put_name(writer, name);
     if (writer->json)
-        json_number_put(value);
+        json_number(writer->json, name, value);
     else
-        printf("%" PRIu64, value);
-}
-
-static void put_address_value(const struct field_writer *writer, uint64_t value)
-{
-    if (writer->json)
-        json_number_put(value);
-    else
-        printf("0x%" PRIx64, value);
+        printf(" %s=%" PRIu64, name, value);
 }
 
 static void put_address(const struct field_writer *writer, const char *name, uint64_t value)
 {
-    put_name(writer, name);
-    put_address_value(writer, value);
+    if (writer->json)
+        json_number(writer->json, name, value);
+    else
+        printf(" %s=0x%" PRIx64, name, value);
 }
 
 static void put_bytes(const struct field_writer *writer, const char *name, const char *text,
                       size_t size)
 {
-    put_name(writer, name);
-    json_text_put(text, size);
+    struct json_writer quoted = {.stream = stdout};
+    if (writer->json) {
+        json_bytes(writer->json, name, text, size);
+    } else {
+        printf(" %s=", name);
+        json_bytes(&quoted, NULL, text, size);
+    }
 }
 
 static void put_text(const struct field_writer *writer, const char *name, const char *text)
@@ -78,21 +71,36 @@ static void put_text(const struct field_writer *writer, const char *name, const 
     put_bytes(writer, name, text, strlen(text));
 }
 
+static void begin_array(const struct field_writer *writer, const char *name)
+{
+    if (writer->json)
+        json_array(writer->json, name);
+}
+
+static void end_array(const struct field_writer *writer)
+{
+    if (writer->json)
+        json_end_array(writer->json);
+}
+
 /* The ids of QUIRKS, which were tolerated while parsing. */
 static void put_quirks(const struct field_writer *writer, uint64_t quirks)
 {
-    const char *before = "";
+    const char *before = " quirks=";
     if (!quirks)
         return;
-    printf(writer->json ? ",\"quirks\":[" : " quirks=");
+    begin_array(writer, "quirks");
     for (int quirk = 0; quirk < QUIRKS; quirk++) {
         if (!(quirks & quirk_bit((enum quirk)quirk)))
             continue;
-        printf(writer->json ? "%s\"%s\"" : "%s%s", before, quirk_text((enum quirk)quirk)->id);
+        const char *id = quirk_text((enum quirk)quirk)->id;
+        if (writer->json)
+            json_text(writer->json, NULL, id);
+        else
+            printf("%s%s", before, id);
         before = ",";
     }
-    if (writer->json)
-        putchar(']');
+    end_array(writer);
 }
 
 /* ---- Records ---- */
@@ -130,19 +138,29 @@ static void put_unload(const struct field_writer *writer, const struct jit_unloa
     put_number(writer, "code_index", unload->code_index);
 }
 
-static void put_entry(const struct field_writer *writer, const struct jit_debug_entry *entry,
-                      bool first)
+/* Begin and end an element of an array: an object in JSON, a line in text. */
+static void begin_element(const struct field_writer *writer)
 {
     if (writer->json)
-        fputs(first ? "{\"addr\":" : ",{\"addr\":", stdout);
+        json_object(writer->json, NULL);
     else
-        fputs("\n        addr=", stdout);
-    put_address_value(writer, entry->addr);
+        fputs("\n       ", stdout);
+}
+
+static void end_element(const struct field_writer *writer)
+{
+    if (writer->json)
+        json_end_object(writer->json);
+}
+
+static void put_entry(const struct field_writer *writer, const struct jit_debug_entry *entry)
+{
+    begin_element(writer);
+    put_address(writer, "addr", entry->addr);
     put_number(writer, "line", entry->line);
     put_number(writer, "discrim", entry->discrim);
     put_text(writer, "name", entry->name);
-    if (writer->json)
-        putchar('}');
+    end_element(writer);
 }
 
 static bool put_debug_info(const struct field_writer *writer, const struct jit_debug_info *info,
@@ -153,41 +171,26 @@ static bool put_debug_info(const struct field_writer *writer, const struct jit_d
     bool whole = true;
     put_address(writer, "code_addr", info->code_addr);
     put_number(writer, "nr_entry", info->nr_entry);
-    if (writer->json && entries)
-        printf(",\"entries\":[");
+    if (entries)
+        begin_array(writer, "entries");
     for (uint64_t i = 0; whole && i < info->nr_entry; i++) {
         whole = jit_debug_entry_next(info, &at, &entry);
         if (whole && entries)
-            put_entry(writer, &entry, i == 0);
+            put_entry(writer, &entry);
     }
-    if (writer->json && entries)
-        putchar(']');
+    if (entries)
+        end_array(writer);
     return whole;
 }
 
 /* ---- Inlined calls ---- */
-
-/* Begin and end an element of the array NAME: an object in JSON, a line in text. */
-static void begin_element(const struct field_writer *writer, const char *name, uint32_t index)
-{
-    if (writer->json)
-        printf(index == 0 ? "{\"%s\":%" PRIu32 : ",{\"%s\":%" PRIu32, name, index);
-    else
-        printf("\n        %s=%" PRIu32, name, index);
-}
-
-static void end_element(const struct field_writer *writer)
-{
-    if (writer->json)
-        putchar('}');
-}
 
 static void put_index(const struct field_writer *writer, const char *name, uint32_t index)
 {
     if (index != JIT_INLINE_NONE)
         put_number(writer, name, index);
     else if (writer->json)
-        printf(",\"%s\":null", name);
+        json_null(writer->json, name);
 }
 
 static void put_optional_text(const struct field_writer *writer, const char *name, const char *text)
@@ -195,7 +198,7 @@ static void put_optional_text(const struct field_writer *writer, const char *nam
     if (text)
         put_text(writer, name, text);
     else if (writer->json)
-        printf(",\"%s\":null", name);
+        json_null(writer->json, name);
 }
 
 static void put_inline(const struct field_writer *writer, const struct jit_inline *call)
@@ -214,7 +217,8 @@ static void put_inlines(const struct field_writer *writer, const struct jit_inli
     struct jit_inline call;
     for (uint32_t i = 0; i < info->nr_inline; i++) {
         jit_inline_at(info, i, &call);
-        begin_element(writer, "inline", i);
+        begin_element(writer);
+        put_number(writer, "inline", i);
         put_inline(writer, &call);
         end_element(writer);
     }
@@ -225,7 +229,8 @@ static void put_spans(const struct field_writer *writer, const struct jit_inline
     struct jit_inline_span span;
     for (uint32_t i = 0; i < info->nr_span; i++) {
         jit_inline_span_at(info, i, &span);
-        begin_element(writer, "span", i);
+        begin_element(writer);
+        put_number(writer, "span", i);
         put_number(writer, "code_offset", span.code_offset);
         put_index(writer, "inline_index", span.inline_index);
         end_element(writer);
@@ -241,11 +246,12 @@ static void put_inline_info(const struct field_writer *writer, const struct jit_
     put_number(writer, "strings_bytes", info->strings_bytes);
     if (!elements)
         return;
-    fputs(writer->json ? ",\"inlines\":[" : "", stdout);
+    begin_array(writer, "inlines");
     put_inlines(writer, info);
-    fputs(writer->json ? "],\"spans\":[" : "", stdout);
+    end_array(writer);
+    begin_array(writer, "spans");
     put_spans(writer, info);
-    fputs(writer->json ? "]" : "", stdout);
+    end_array(writer);
 }
 
 /* ---- Records ---- */
@@ -326,11 +332,13 @@ static void put_prefix(const struct field_writer *writer, const struct jit_recor
 {
     const char *name = jit_record_name(record->id);
     if (writer->json) {
-        printf("{\"record\":%" PRIu64 ",\"offset\":%" PRIu64 ",\"type\":\"%s\",\"id\":%" PRIu32
-               ",\"total_size\":%" PRIu32,
-               record->number, record->offset, name ? name : "unknown", record->id,
-               record->total_size);
-        put_number(writer, "timestamp", record->timestamp);
+        json_object(writer->json, NULL);
+        json_number(writer->json, "record", record->number);
+        json_number(writer->json, "offset", record->offset);
+        json_text(writer->json, "type", name ? name : "unknown");
+        json_number(writer->json, "id", record->id);
+        json_number(writer->json, "total_size", record->total_size);
+        json_number(writer->json, "timestamp", record->timestamp);
     } else {
         printf("%6" PRIu64 "  0x%08" PRIx64 "  %" PRIu64 ".%09" PRIu64 "  %s total_size=%" PRIu32,
                record->number, record->offset, record->timestamp / 1000000000,
@@ -340,12 +348,22 @@ static void put_prefix(const struct field_writer *writer, const struct jit_recor
         put_number(writer, "id", record->id);
 }
 
-static void put_header(const struct field_writer *writer, const struct jit_dump *dump)
+static void end_record(const struct field_writer *writer)
 {
     if (writer->json)
-        printf("{\"header\":true");
+        json_end_object(writer->json);
     else
+        putchar('\n');
+}
+
+static void put_header(const struct field_writer *writer, const struct jit_dump *dump)
+{
+    if (writer->json) {
+        json_object(writer->json, NULL);
+        json_flag(writer->json, "header", true);
+    } else {
         printf("header");
+    }
     put_number(writer, "version", dump->version);
     put_number(writer, "total_size", dump->header_bytes);
     put_number(writer, "elf_mach", dump->elf_mach);
@@ -354,7 +372,7 @@ static void put_header(const struct field_writer *writer, const struct jit_dump 
     put_number(writer, "flags", dump->flags);
     put_text(writer, "byte_order", dump->big_endian ? "big" : "little");
     put_quirks(writer, dump->quirks);
-    puts(writer->json ? "}" : "");
+    end_record(writer);
 }
 
 /* Print RECORD on a line.  Returns whether it is sound. */
@@ -367,7 +385,7 @@ static bool print_record(const struct field_writer *writer, const struct jit_rec
         put_text(writer, "wrong", wrong);
     if (!record->broken)
         put_quirks(writer, record->quirks);
-    puts(writer->json ? "}" : "");
+    end_record(writer);
     return !wrong && (record->broken || !(record->quirks & quirk_bit(QUIRK_RECORD_TORN)));
 }
 
@@ -375,12 +393,16 @@ static bool print_record(const struct field_writer *writer, const struct jit_rec
 static void print_torn(const struct field_writer *writer, const struct jit_record *record,
                        bool repeated)
 {
-    if (writer->json)
-        printf("{\"%s\":true,\"offset\":%" PRIu64 ",\"bytes\":%" PRIu64 "}\n",
-               repeated ? "repeated" : "torn", record->offset, record->extent);
-    else
+    if (writer->json) {
+        json_object(writer->json, NULL);
+        json_flag(writer->json, repeated ? "repeated" : "torn", true);
+        json_number(writer->json, "offset", record->offset);
+        json_number(writer->json, "bytes", record->extent);
+        json_end_object(writer->json);
+    } else {
         printf("     -  0x%08" PRIx64 "  %s %" PRIu64 " bytes\n", record->offset,
                repeated ? "the same as in front of it:" : "no record in", record->extent);
+    }
 }
 
 static void print_cut(const struct jit_dump *dump, const struct jit_record *record)
@@ -396,7 +418,8 @@ static void print_cut(const struct jit_dump *dump, const struct jit_record *reco
 /* Print every record of DUMP.  Returns how many were not sound. */
 static uint64_t print_records(const struct jit_dump *dump, const struct dump_options *options)
 {
-    struct field_writer writer = {options->json};
+    struct json_writer json = {.stream = stdout};
+    struct field_writer writer = {options->json ? &json : NULL};
     struct jit_dump_walk walk = jit_dump_begin(dump);
     struct jit_record record;
     uint64_t unsound = 0;

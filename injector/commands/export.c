@@ -1,5 +1,5 @@
-/* perfjit export: see export.h. */
-#include "injector/commands/export.h"
+/* perfjit export: see commands.h. */
+#include "injector/commands/commands.h"
 
 #include "injector/profile/export/export_format.h"
 #include "injector/profile/view_input.h"

@@ -1,5 +1,5 @@
-/* perfjit flamegraph: see flamegraph.h. */
-#include "injector/commands/flamegraph.h"
+/* perfjit flamegraph: see commands.h. */
+#include "injector/commands/commands.h"
 
 #include "injector/profile/flamegraph/flamegraph_svg.h"
 #include "injector/profile/view_input.h"

@@ -1,5 +1,5 @@
-/* See gdb.h. */
-#include "injector/commands/gdb.h"
+/* See commands.h. */
+#include "injector/commands/commands.h"
 
 #include "injector/debug/command_line.h"
 #include "injector/debug/launch.h"
@@ -28,9 +28,9 @@ static void refresh_words(struct command_line *line, const struct snapshot_reque
     command_line_add_option(line, "-o", symbols);
     command_line_add_option(line, "--root", request->recording.root);
     for (size_t i = 0; i < request->recording.dump_count; i++)
-        command_line_add_option(line, "--jitdump", request->recording.dumps[i]);
+        command_line_add_option(line, "--jitdump", request->recording.dumps[i].text);
     for (size_t i = 0; i < request->recording.perf_map_count; i++)
-        command_line_add_option(line, "--perf-map", request->recording.perf_maps[i]);
+        command_line_add_option(line, "--perf-map", request->recording.perf_maps[i].text);
     if (request->recording.no_perf_map)
         command_line_add(line, "--no-perf-map");
     if (request->recording.any_owner)

@@ -1,5 +1,5 @@
 /* perfjit inject.  Exit status: that of inject_recording, or 2 for wrong usage. */
-#include "injector/commands/inject.h"
+#include "injector/commands/commands.h"
 
 #include "injector/files/interruption.h"
 #include "injector/inject/inject.h"

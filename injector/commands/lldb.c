@@ -1,5 +1,5 @@
-/* See lldb.h. */
-#include "injector/commands/lldb.h"
+/* See commands.h. */
+#include "injector/commands/commands.h"
 
 #include "injector/debug/command_line.h"
 #include "injector/debug/launch.h"

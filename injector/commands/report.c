@@ -1,12 +1,12 @@
-/* perfjit report: see report.h. */
-#include "injector/commands/report.h"
+/* perfjit report: see commands.h. */
+#include "injector/commands/commands.h"
 
 #include "injector/check/census/sample_census.h"
 #include "injector/profile/report/function_table.h"
 #include "injector/profile/report/gprof_text.h"
 #include "injector/profile/report/group_table.h"
 #include "injector/profile/view_input.h"
-#include "injector/text/json_text.h"
+#include "injector/text/json_writer.h"
 #include "injector/text/printable_text.h"
 
 #include <errno.h>
@@ -202,7 +202,7 @@ static const char *main_cause(const struct view_input *input, struct findings *f
                                              input->recording.timelines, false,
                                              .counts_only = false};
     const char *cause = NULL;
-    if (!input->recording.processes.none && sample_census_take(&census, &question, findings) == 0 &&
+    if (input->recording.processes.count && sample_census_take(&census, &question, findings) == 0 &&
         census.group_count)
         cause = sample_cause_what(census.groups[0].cause);
     sample_census_free(&census);
@@ -243,69 +243,65 @@ static void put_honest_line(const struct view_input *input, struct findings *fin
 
 /* ---- JSON ---- */
 
-static void put_text(const char *key, const struct call_profile *profile, uint32_t string)
+static void put_text(struct json_writer *json, const char *key, const struct call_profile *profile,
+                     uint32_t string)
 {
-    const char *text = call_profile_string(profile, string);
-    printf(",\"%s\":", key);
-    json_text_put(text, strlen(text));
+    json_text(json, key, call_profile_string(profile, string));
 }
 
-static void put_number(const char *key, uint64_t value)
-{
-    printf(",\"%s\":", key);
-    json_number_put(value);
-}
-
-static void put_function(const struct report_view *view, uint32_t number)
+static void put_function(struct json_writer *json, const struct report_view *view, uint32_t number)
 {
     const struct profile_function *function = &view->functions->items[number];
     char kinds[96];
     report_put_kinds(view, number, kinds, sizeof kinds);
-    printf("{\"self\":");
-    json_number_put(view->totals->function_self[number]);
-    put_number("total", view->totals->function_total[number]);
-    put_text("name", view->profile, function->name);
-    put_text("module", view->profile, function->module);
-    put_text("file", view->profile, function->file);
-    put_number("line", function->line);
-    printf(",\"kind\":");
-    json_text_put(kinds, strlen(kinds));
-    printf("}");
+    json_object(json, NULL);
+    json_number(json, "self", view->totals->function_self[number]);
+    json_number(json, "total", view->totals->function_total[number]);
+    put_text(json, "name", view->profile, function->name);
+    put_text(json, "module", view->profile, function->module);
+    put_text(json, "file", view->profile, function->file);
+    json_number(json, "line", function->line);
+    json_text(json, "kind", kinds);
+    json_end_object(json);
+}
+
+static int put_functions(struct json_writer *json, const struct report_view *view)
+{
+    size_t count = 0;
+    uint32_t *order = function_table_order(view, &count);
+    for (size_t i = 0; order && i < count; i++)
+        put_function(json, view, order[i]);
+    free(order);
+    return order ? 0 : -1;
 }
 
 static int put_json(const struct view_input *input, const struct report_view *view,
                     const struct report_options *options)
 {
     const struct named_shares shares = count_named(input);
-    size_t count = 0, samples = 0;
-    uint32_t *order = function_table_order(view, &count);
+    const struct profile_event *event = &view->profile->events[view->choice.event];
+    const bool functions = options->group == REPORT_GROUPS;
+    struct json_writer json = {.stream = stdout};
+    size_t samples = 0;
     for (size_t i = 0; i < view->profile->sample_count; i++)
         samples += profile_choice_has(&view->choice, view->profile, &view->profile->samples[i]);
-    printf("{\"event\":");
-    const char *event =
-        call_profile_string(view->profile, view->profile->events[view->choice.event].name);
-    json_text_put(event, strlen(event));
-    printf(",\"unit\":\"%s\"", view->choice.weight == WEIGHT_SAMPLES                 ? "samples"
-                               : view->profile->events[view->choice.event].counts_ns ? "ns"
-                                                                                     : "count");
-    put_number("samples", samples);
-    put_number("total", view->totals->all);
-    put_number("named", shares.named);
-    put_number("interpreter", shares.interpreter);
-    put_number("unknown", shares.unknown);
-    printf(options->group == REPORT_GROUPS ? ",\"functions\":[" : ",\"rows\":[");
-    if (options->group != REPORT_GROUPS && group_table_put(view, options->group, true)) {
-        free(order);
+    json_object(&json, NULL);
+    put_text(&json, "event", view->profile, event->name);
+    json_text(&json, "unit",
+              view->choice.weight == WEIGHT_SAMPLES ? "samples"
+              : event->counts_ns                    ? "ns"
+                                                    : "count");
+    json_number(&json, "samples", samples);
+    json_number(&json, "total", view->totals->all);
+    json_number(&json, "named", shares.named);
+    json_number(&json, "interpreter", shares.interpreter);
+    json_number(&json, "unknown", shares.unknown);
+    json_array(&json, functions ? "functions" : "rows");
+    if (functions ? put_functions(&json, view) : group_table_put(view, options->group, &json))
         return -1;
-    }
-    for (size_t i = 0; order && options->group == REPORT_GROUPS && i < count; i++) {
-        printf(i ? "," : "");
-        put_function(view, order[i]);
-    }
-    printf("]}\n");
-    int result = order ? 0 : -1;
-    free(order);
-    return result;
+    json_end_array(&json);
+    json_end_object(&json);
+    return 0;
 }
 
 /* ---- The command ---- */
@@ -334,7 +330,7 @@ static int put_report(const struct view_input *input, const struct report_option
     else if (options->gprof)
         result = gprof_text_put(&view);
     else if (options->group != REPORT_GROUPS)
-        result = group_table_put(&view, options->group, false);
+        result = group_table_put(&view, options->group, NULL);
     else
         result = function_table_put(&view);
     if (!result && !options->json && !options->gprof && !options->callers && !options->callees)

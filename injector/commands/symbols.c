@@ -3,7 +3,7 @@
  * Exit status: 0 written; 3 written, but parts of the dumps were skipped; 1 nothing written; 2
  * usage.
  */
-#include "injector/commands/symbols.h"
+#include "injector/commands/commands.h"
 
 #include "injector/debug/snapshot_images.h"
 #include "injector/files/interruption.h"

@@ -1,150 +1,147 @@
 /* See diff_json.h. */
 #include "injector/compare/diff_json.h"
 
-#include "injector/profile/export/json_stream.h"
+#include "injector/text/json_writer.h"
 
 #include <stdlib.h>
-#include <string.h>
 
-static void put_text(FILE *stream, const char *key, const char *text)
+static void put_values(struct json_writer *json, const struct compared_row *row)
 {
-    fprintf(stream, "\"%s\":", key);
-    json_stream_text(stream, text);
-}
-
-static void put_values(FILE *stream, const struct compared_row *row)
-{
-    fprintf(stream, ",\"base\":%.9g,\"new\":%.9g,\"change\":", row->base, row->new);
+    json_real(json, "base", row->base, 9);
+    json_real(json, "new", row->new, 9);
     if (row->base > 0)
-        fprintf(stream, "%.9g", compared_row_change(row) / row->base);
+        json_real(json, "change", compared_row_change(row) / row->base, 9);
     else
-        fputs("null", stream);
-    fprintf(stream, ",\"p\":%.6g,\"q\":%.6g,\"least\":%.9g,\"verdict\":", row->p, row->q,
-            row->least);
-    json_stream_text(stream, verdict_name(row->verdict));
+        json_null(json, "change");
+    json_real(json, "p", row->p, 6);
+    json_real(json, "q", row->q, 6);
+    json_real(json, "least", row->least, 9);
+    json_text(json, "verdict", verdict_name(row->verdict));
 }
 
-static void put_total(FILE *stream, const struct diff_report *report)
+static void put_total(struct json_writer *json, const struct diff_report *report)
 {
     const struct verdicts *verdicts = &report->verdicts;
-    fprintf(stream,
-            "{\"format\":\"perfjit-diff\",\"version\":%d,\"runs\":{\"base\":%zu,\"new\":%zu,"
-            "\"paired\":%s,\"enough\":%s},\"floor\":%.9g,",
-            DIFF_JSON_VERSION, report->set->base, report->set->new,
-            verdicts->paired ? "true" : "false", verdicts->enough ? "true" : "false",
-            verdicts->floor);
-    put_text(stream, "compared", report->title);
-    fputc(',', stream);
-    put_text(stream, "unit", report->unit);
-    fputs(",\"total\":{\"name\":\"(in all)\"", stream);
-    put_values(stream, &verdicts->total);
-    fputs("},\"notes\":[", stream);
-    size_t count = 0;
-    for (size_t i = 0; i < report->set->note_count; i++) {
-        json_stream_comma(stream, &count);
-        json_stream_text(stream, report->set->notes[i]);
-    }
-    fputc(']', stream);
+    json_text(json, "format", "perfjit-diff");
+    json_number(json, "version", DIFF_JSON_VERSION);
+    json_object(json, "runs");
+    json_number(json, "base", report->set->base);
+    json_number(json, "new", report->set->new);
+    json_flag(json, "paired", verdicts->paired);
+    json_flag(json, "enough", verdicts->enough);
+    json_end_object(json);
+    json_real(json, "floor", verdicts->floor, 9);
+    json_text(json, "compared", report->title);
+    json_text(json, "unit", report->unit);
+    json_object(json, "total");
+    json_text(json, "name", "(in all)");
+    put_values(json, &verdicts->total);
+    json_end_object(json);
+    json_array(json, "notes");
+    for (size_t i = 0; i < report->set->note_count; i++)
+        json_text(json, NULL, report->set->notes[i]);
+    json_end_array(json);
 }
 
-static void put_activities(FILE *stream, const struct diff_report *report)
+static void begin_table(struct json_writer *json, const char *key)
+{
+    json_line(json, 0);
+    json_array(json, key);
+}
+
+static void begin_row(struct json_writer *json, const char *name)
+{
+    json_line(json, 0);
+    json_object(json, NULL);
+    json_text(json, "name", name);
+}
+
+static void put_activities(struct json_writer *json, const struct diff_report *report)
 {
     const struct verdict_rows *rows = &report->verdicts.tables[BY_ACTIVITY];
-    size_t count = 0;
-    fputs(",\n\"activities\":[", stream);
+    begin_table(json, "activities");
     for (size_t i = 0; i < rows->count; i++) {
-        json_stream_comma(stream, &count);
-        fputs("\n{", stream);
-        put_text(stream, "name", activity_name((enum activity)rows->items[i].number));
-        put_values(stream, &rows->items[i]);
-        fputc('}', stream);
+        begin_row(json, activity_name((enum activity)rows->items[i].number));
+        put_values(json, &rows->items[i]);
+        json_end_object(json);
     }
-    fputc(']', stream);
+    json_end_array(json);
 }
 
-static void put_states(FILE *stream, const struct diff_report *report, uint32_t function)
+static void put_states(struct json_writer *json, const struct diff_report *report,
+                       uint32_t function)
 {
-    size_t states, count = 0;
+    size_t states;
     const struct compared_row *rows = moves_states(&report->moves, function, &states);
-    fputs(",\"states\":[", stream);
+    json_array(json, "states");
     for (size_t i = 0; i < states; i++) {
         const struct call_profile *names = &report->set->names;
         const struct call_frame *frame = &names->frames[rows[i].number];
-        json_stream_comma(stream, &count);
-        fputc('{', stream);
-        put_text(stream, "kind", frame_kind_name(frame->kind));
-        fputc(',', stream);
-        put_text(stream, "tier", call_profile_string(names, frame->tier));
-        fprintf(stream, ",\"inlined\":%s", frame->inlined ? "true" : "false");
-        put_values(stream, &rows[i]);
-        fputc('}', stream);
+        json_object(json, NULL);
+        json_text(json, "kind", frame_kind_name(frame->kind));
+        json_text(json, "tier", call_profile_string(names, frame->tier));
+        json_flag(json, "inlined", frame->inlined);
+        put_values(json, &rows[i]);
+        json_end_object(json);
     }
-    fputc(']', stream);
+    json_end_array(json);
 }
 
-static void put_presence(FILE *stream, const struct compared_row *row)
+static void put_presence(struct json_writer *json, const struct compared_row *row)
 {
-    fprintf(stream, ",\"presence\":\"%s\"",
-            row->base > 0 && row->new > 0 ? "both"
-            : row->base > 0               ? "vanished"
-                                          : "new");
+    json_text(json, "presence",
+              row->base > 0 && row->new > 0 ? "both"
+              : row->base > 0               ? "vanished"
+                                            : "new");
 }
 
-static void put_function(FILE *stream, const struct diff_report *report,
+static void put_function(struct json_writer *json, const struct diff_report *report,
                          const struct compared_row *row)
 {
     size_t states;
     const struct compared_row *first = moves_states(&report->moves, row->number, &states);
     const struct call_profile *names = &report->set->names;
     const struct call_frame *frame = &names->frames[first->number];
+    const char *file = call_profile_string(names, frame->file);
     char *move = compared_row_differs(row) ? move_text(&report->moves, row) : NULL;
-    fputs("\n{", stream);
-    put_text(stream, "name", call_profile_string(names, frame->name));
-    fputc(',', stream);
-    put_text(stream, "file",
-             call_profile_string(names, *call_profile_string(names, frame->file) ? frame->file
-                                                                                 : frame->module));
-    put_values(stream, row);
-    put_presence(stream, row);
-    fputc(',', stream);
-    put_text(stream, "move", move ? move : "");
-    put_states(stream, report, row->number);
-    fputc('}', stream);
+    begin_row(json, call_profile_string(names, frame->name));
+    json_text(json, "file", *file ? file : call_profile_string(names, frame->module));
+    put_values(json, row);
+    put_presence(json, row);
+    json_text(json, "move", move ? move : "");
+    put_states(json, report, row->number);
+    json_end_object(json);
     free(move);
 }
 
-static void put_places(FILE *stream, const struct diff_report *report, const char *key,
+static void put_places(struct json_writer *json, const struct diff_report *report, const char *key,
                        enum run_table table)
 {
     const struct verdict_rows *rows = &report->verdicts.tables[table];
-    size_t count = 0;
-    fprintf(stream, ",\n\"%s\":[", key);
+    begin_table(json, key);
     for (size_t i = 0; i < rows->count; i++) {
-        json_stream_comma(stream, &count);
-        fputs("\n{", stream);
-        put_text(stream, "name", diff_report_function(report, rows->items[i].number));
-        put_values(stream, &rows->items[i]);
-        put_presence(stream, &rows->items[i]);
-        fputc('}', stream);
+        begin_row(json, diff_report_function(report, rows->items[i].number));
+        put_values(json, &rows->items[i]);
+        put_presence(json, &rows->items[i]);
+        json_end_object(json);
     }
-    fputc(']', stream);
+    json_end_array(json);
 }
 
 void diff_json_put(FILE *stream, const struct diff_report *report)
 {
     const struct verdict_rows *rows = &report->verdicts.tables[BY_FUNCTION];
-    size_t count = 0;
-    put_total(stream, report);
-    put_activities(stream, report);
-    fputs(",\n\"functions\":[", stream);
-    for (size_t i = 0; i < rows->count; i++) {
-        json_stream_comma(stream, &count);
-        put_function(stream, report, &rows->items[i]);
-    }
-    fputc(']', stream);
+    struct json_writer json = {.stream = stream, .viewed = true};
+    json_object(&json, NULL);
+    put_total(&json, report);
+    put_activities(&json, report);
+    begin_table(&json, "functions");
+    for (size_t i = 0; i < rows->count; i++)
+        put_function(&json, report, &rows->items[i]);
+    json_end_array(&json);
     if (report->set->lines_of) {
-        put_places(stream, report, "lines", BY_LINE);
-        put_places(stream, report, "instructions", BY_INSTRUCTION);
+        put_places(&json, report, "lines", BY_LINE);
+        put_places(&json, report, "instructions", BY_INSTRUCTION);
     }
-    fputs("}\n", stream);
+    json_end_object(&json);
 }

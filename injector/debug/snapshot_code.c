@@ -1,11 +1,13 @@
 /* See snapshot_code.h. */
 #include "injector/debug/snapshot_code.h"
 
-#include "injector/debug/code_evidence.h"
 #include "injector/debug/snapshot/core_file.h"
 #include "injector/debug/snapshot/core_map.h"
 #include "injector/debug/snapshot/live_snapshot.h"
+#include "injector/debug/snapshot/snapshot.h"
 #include "injector/debug/snapshot/snapshot_recording.h"
+#include "injector/history/timeline/timeline.h"
+#include "injector/log/code/jit_process.h"
 #include "injector/log/jitdump/jit_dump.h"
 #include "injector/text/printable_text.h"
 
@@ -14,6 +16,63 @@
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
+
+/* ---- Whether there is JIT code ---- */
+
+/* Whether the code that a dump tells of is in the memory of the process: a dump of another run, or
+ * of a later process with the same pid, has other code, and mostly at other addresses.
+ *
+ * Runtimes change code that they have logged (V8 the objects' addresses in it), and free some
+ * without a word, so that one function proves nothing.
+ */
+
+struct code_evidence {
+    size_t compared; /* functions alive that have bytes in the dump, and memory in the snapshot */
+    size_t present;  /* of them, those whose bytes are mostly the same */
+};
+
+/* Of so many functions, evenly chosen, the first bytes. */
+enum { MOST_COMPARED = 4096, FIRST_BYTES = 64 };
+
+/* Code in a file is there whoever logged it, and memory that a core leaves out is not known. */
+static bool can_be_compared(const struct snapshot *snapshot, const struct jit_function *function)
+{
+    const struct snapshot_map *map = snapshot_map_at(snapshot, function->addr);
+    if (!function->code || !function->size || snapshot_map_is_file(map))
+        return false;
+    return !map || snapshot->live || map->byte_count;
+}
+
+static bool is_present(const struct snapshot *snapshot, const struct jit_function *function)
+{
+    uint8_t bytes[FIRST_BYTES];
+    size_t count = function->size < FIRST_BYTES ? (size_t)function->size : (size_t)FIRST_BYTES;
+    size_t equal = 0;
+    if (!snapshot_read(snapshot, function->addr, bytes, count))
+        return false;
+    for (size_t i = 0; i < count; i++)
+        equal += bytes[i] == function->code[i];
+    return 2 * equal >= count;
+}
+
+/* Compare functions of the COUNT PROCESSES, by their TIMELINES, with SNAPSHOT. */
+static struct code_evidence code_evidence_take(const struct snapshot *snapshot,
+                                               const struct jit_processes *processes,
+                                               const struct timeline *timelines)
+{
+    struct code_evidence evidence = {0};
+    for (size_t i = 0; i < processes->count; i++) {
+        const struct code_log *log = timelines[i].log;
+        size_t step = log->function_count / MOST_COMPARED + 1;
+        for (size_t j = 0; j < log->function_count; j += step) {
+            if (!timelines[i].states[j].visible || !can_be_compared(snapshot, &log->functions[j]))
+                continue;
+            evidence.compared++;
+            evidence.present += is_present(snapshot, &log->functions[j]);
+        }
+    }
+    return evidence;
+}
 
 /* ---- Options ---- */
 
@@ -39,8 +98,6 @@ error_t snapshot_request_take(struct snapshot_request *request, int key, char *a
         if (!take_number(argument, INT64_MAX - 1, &request->at_ns))
             argp_error(state, "--at is a time in ns, not '%s'", printable_copy(argument));
         return 0;
-    case KEY_SNAPSHOT_JITDUMP:
-        return recording_request_add_dump(&request->recording, argument);
     case 'f':
         request->recording.any_owner = true;
         return 0;
@@ -76,13 +133,15 @@ static const struct machine *machine_of_dump(const struct jit_dump *dump)
 }
 
 /* What a dump tells of its process: its pid and machine. */
-static int take_dump(struct snapshot *snapshot, const char *path, struct findings *findings)
+static int take_dump(struct snapshot *snapshot, const struct given_file *given,
+                     struct findings *findings)
 {
+    const char *path = given->path;
     struct jit_dump dump;
     char cause[256], machine[MACHINE_TEXT_BYTES];
     *snapshot = (struct snapshot){.path = path};
     int result = jit_dump_open(&dump, path, cause, sizeof cause);
-    snapshot->pid = dump.pid;
+    snapshot->pid = given->pid ? given->pid : dump.pid;
     snapshot->machine = machine_of_dump(&dump);
     jit_dump_close(&dump);
     if (result)
@@ -104,7 +163,7 @@ static int take_snapshot(struct snapshot_code *code, const struct snapshot_reque
     if (request->core)
         return core_file_open(&code->snapshot, request->core, findings);
     if (!request->pid)
-        return take_dump(&code->snapshot, request->recording.dumps[0], findings);
+        return take_dump(&code->snapshot, &request->recording.dumps[0], findings);
     snprintf(code->live_path, sizeof code->live_path, "/proc/%" PRIu32, request->pid);
     return live_snapshot_take(&code->snapshot, code->live_path, request->pid, machine_here(),
                               stacks, &code->time_ns, findings);
@@ -112,24 +171,22 @@ static int take_snapshot(struct snapshot_code *code, const struct snapshot_reque
 
 /* Read the dumps and maps that the snapshot's recording leads to.  A core's perf map is looked for
  * by rules of its own (core_map.h), unless one was given. */
-static int view_recording(struct snapshot_code *code, const struct snapshot_request *request,
-                          struct findings *findings)
+static enum recording_result view_recording(struct snapshot_code *code,
+                                            const struct snapshot_request *request,
+                                            struct findings *findings)
 {
     struct recording_request wanted = request->recording;
-    char *path = NULL, *given = NULL;
+    char *path = NULL;
     bool looks = request->core && !wanted.perf_map_count && !wanted.no_perf_map;
     if (looks && core_map_find(&path, &code->snapshot, wanted.root, findings))
-        return -1;
-    if (path && asprintf(&given, "%" PRIu32 ":%s", code->snapshot.pid, path) < 0) {
-        free(path);
-        return report_failure(findings, "out of memory");
-    }
+        return RECORDING_FAILED;
+    struct given_file given = {path, path, code->snapshot.pid};
     wanted.no_perf_map = wanted.no_perf_map || request->core;
     wanted.perf_maps = path ? &given : wanted.perf_maps;
     wanted.perf_map_count = path ? 1 : wanted.perf_map_count;
-    int result = recording_view(&code->recording, code->snapshot.path, code->bytes.data,
-                                code->bytes.size, &wanted, findings);
-    free(given);
+    enum recording_result result =
+        recording_view(&code->recording, code->snapshot.path, code->bytes.data, code->bytes.size,
+                       &wanted, findings);
     free(path);
     return result;
 }
@@ -180,18 +237,19 @@ static bool has_reason(const struct findings *findings)
     return false;
 }
 
-static void set_none(struct snapshot_code *code, struct findings *findings)
+static int set_none(struct snapshot_code *code, struct findings *findings)
 {
     if (has_reason(findings))
-        memcpy(code->none, findings->failure, sizeof code->none);
-    else
-        snprintf(code->none, sizeof code->none,
+        code->none = strdup(code->recording.processes.no_code);
+    else if (asprintf(
+                 &code->none,
                  "%s: process %" PRIu32 " had mapped no jitdump, and left no perf map "
                  "(/tmp/perf-%" PRIu32 ".map): was its runtime told to write one (PERFJIT=dump, "
                  "node --perf-prof, ...)?  One that the process did not keep mapped is named with "
                  "--jitdump FILE",
-                 code->snapshot.path, code->snapshot.pid, code->snapshot.pid);
-    findings->failure[0] = '\0';
+                 code->snapshot.path, code->snapshot.pid, code->snapshot.pid) < 0)
+        code->none = NULL;
+    return code->none ? 0 : report_failure(findings, "out of memory");
 }
 
 int snapshot_code_open(struct snapshot_code *code, const struct snapshot_request *request,
@@ -203,20 +261,20 @@ int snapshot_code_open(struct snapshot_code *code, const struct snapshot_request
         code->time_ns = request->at_ns;
     if (snapshot_recording_write(&code->snapshot, code->time_ns, &code->bytes, findings))
         return -1;
-    if (view_recording(code, request, findings)) {
-        if (!code->recording.processes.none)
-            return -1;
-        set_none(code, findings);
-    }
+    enum recording_result result = view_recording(code, request, findings);
+    if (result == RECORDING_FAILED ||
+        (result == RECORDING_WITHOUT_CODE && set_none(code, findings)))
+        return -1;
     if (request->at_ns)
         drop_later(&code->recording.processes, request->at_ns);
     if (recording_play(&code->recording, findings))
         return -1;
-    return code->none[0] || !has_memory(request) ? 0 : check_evidence(code, findings);
+    return code->none || !has_memory(request) ? 0 : check_evidence(code, findings);
 }
 
 void snapshot_code_close(struct snapshot_code *code)
 {
+    free(code->none);
     recording_free(&code->recording);
     memory_file_free(&code->bytes);
     snapshot_free(&code->snapshot);

@@ -15,7 +15,7 @@ struct snapshot_request {
 };
 
 /* The keys of the options that fill it in. */
-enum snapshot_option_key { KEY_SNAPSHOT_JITDUMP = 768, KEY_SNAPSHOT_AT };
+enum snapshot_option_key { KEY_SNAPSHOT_AT = 768 };
 
 /* For the tables of the commands that have them: 'p', --at, and where dumps are. */
 #define SNAPSHOT_OPTIONS                                                                           \
@@ -29,8 +29,8 @@ enum snapshot_option_key { KEY_SNAPSHOT_JITDUMP = 768, KEY_SNAPSHOT_AT };
          "that was logged)",                                                                       \
          0},                                                                                       \
         {"jitdump",                                                                                \
-         KEY_SNAPSHOT_JITDUMP,                                                                     \
-         "FILE",                                                                                   \
+         KEY_JITDUMP,                                                                              \
+         "[PID:]FILE",                                                                             \
          0,                                                                                        \
          "Read this dump too: one that was moved, or that is not named in the core",               \
          0},                                                                                       \
@@ -76,7 +76,7 @@ struct snapshot_code {
     struct recording recording;
     uint64_t time_ns;
     char live_path[32];
-    char none[1024]; /* why there is no JIT code that is known; "": there is */
+    char *none; /* why there is no JIT code that is known; NULL: there is */
 };
 
 /* Take the snapshot, with the threads' STACKS if they are wanted, read its dumps and maps, and play

@@ -21,13 +21,12 @@ static int plan_images(struct snapshot_images *images, const struct snapshot_cod
 int snapshot_images_write(struct snapshot_images *images, const struct snapshot_code *code,
                           const char *path, struct findings *findings)
 {
-    struct image_draft none = {0};
     *images = (struct snapshot_images){.dsos = {.fd = -1, .place_fd = -1}};
-    if (code->none[0])
+    if (code->none)
         return report_failure(findings, "%s", code->none);
     if (dso_dir_open(&images->dsos, path, false, findings) || plan_images(images, code, findings) ||
         elf_images_write(&images->plan, code->recording.processes.items, images->dsos.fd, false,
-                         &none, findings) ||
+                         findings) ||
         interruption_check(findings) || dso_dir_commit(&images->dsos, findings))
         return -1;
     dso_dir_finish(&images->dsos);

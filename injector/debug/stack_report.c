@@ -9,7 +9,7 @@
 
 #include "injector/text/code_name.h"
 #include "injector/text/file_name.h"
-#include "injector/text/json_text.h"
+#include "injector/text/json_writer.h"
 #include "injector/text/printable_text.h"
 
 #include <inttypes.h>
@@ -77,39 +77,42 @@ void stack_report_text(const struct thread_stacks *stacks, const struct snapshot
 
 /* ---- JSON ---- */
 
-static void put_json_text(const char *key, struct line_text text)
+static void put_json_text(struct json_writer *json, const char *key, struct line_text text)
 {
-    printf(",\"%s\":", key);
     if (text.text)
-        json_text_put(text.text, text.bytes);
+        json_bytes(json, key, text.text, text.bytes);
     else
-        fputs("null", stdout);
+        json_null(json, key);
 }
 
-static void put_json_frame(const struct stack_frame *frame)
+static void put_json_frame(struct json_writer *json, const struct stack_frame *frame)
 {
-    char *name = shown_name(frame);
-    printf("{\"pc\":\"0x%" PRIx64 "\"", frame->pc);
-    put_json_text("name", line_text_of(name));
+    char *name = shown_name(frame), pc[32];
+    snprintf(pc, sizeof pc, "0x%" PRIx64, frame->pc);
+    json_object(json, NULL);
+    json_text(json, "pc", pc);
+    put_json_text(json, "name", line_text_of(name));
+    json_number(json, "offset", frame->offset);
+    put_json_text(json, "file", frame->file);
+    json_number(json, "line", frame->line);
+    put_json_text(json, "module", line_text_of(frame->module));
+    json_flag(json, "jit", frame->jit);
+    json_flag(json, "inlined", frame->inlined);
+    json_end_object(json);
     free(name);
-    printf(",\"offset\":");
-    json_number_put(frame->offset);
-    put_json_text("file", frame->file);
-    printf(",\"line\":%" PRIu32, frame->line);
-    put_json_text("module", line_text_of(frame->module));
-    printf(",\"jit\":%s,\"inlined\":%s}", frame->jit ? "true" : "false",
-           frame->inlined ? "true" : "false");
 }
 
 void stack_report_json(const struct thread_stacks *stacks, const struct snapshot_thread *thread)
 {
-    printf("{\"tid\":%" PRIu32 ",\"signal\":%" PRIu32 ",\"end\":\"%s\",\"whole\":%s,\"frames\":[",
-           thread->tid, thread->signal, chain_end_id(stacks->end),
-           stacks->end == CHAIN_WHOLE ? "true" : "false");
-    for (size_t i = 0; i < stacks->count; i++) {
-        if (i)
-            putchar(',');
-        put_json_frame(&stacks->frames[i]);
-    }
-    fputs("]}\n", stdout);
+    struct json_writer json = {.stream = stdout};
+    json_object(&json, NULL);
+    json_number(&json, "tid", thread->tid);
+    json_number(&json, "signal", thread->signal);
+    json_text(&json, "end", chain_end_id(stacks->end));
+    json_flag(&json, "whole", stacks->end == CHAIN_WHOLE);
+    json_array(&json, "frames");
+    for (size_t i = 0; i < stacks->count; i++)
+        put_json_frame(&json, &stacks->frames[i]);
+    json_end_array(&json);
+    json_end_object(&json);
 }

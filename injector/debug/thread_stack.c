@@ -47,13 +47,13 @@ int thread_stacks_begin(struct thread_stacks *stacks, const struct snapshot *sna
     if (life == NO_LIFE)
         return report_failure(findings, "%s: nothing is mapped in process %" PRIu32, snapshot->path,
                               snapshot->pid);
+    const struct stack_walk_options options = {
+        .root = root, .find_stack = find_stack, .context = (void *)(uintptr_t)snapshot};
     if (space_source_begin(&stacks->source, records, processes, timelines) ||
-        stack_walker_begin(&stacks->walker, &stacks->source, root, snapshot->machine) ||
+        stack_walker_begin(&stacks->walker, &stacks->source, snapshot->machine, &options) ||
         address_space_begin(&stacks->space, &stacks->source, life, NULL) ||
         address_space_play(&stacks->space, time_ns))
         return report_failure(findings, "out of memory");
-    stacks->walker.find_stack = find_stack;
-    stacks->walker.context = (void *)(uintptr_t)snapshot;
     stacks->symbols.files = &stacks->walker.files;
     return 0;
 }
@@ -201,15 +201,13 @@ static int add_walked(struct thread_stacks *stacks, size_t i)
 int thread_stack_walk(struct thread_stacks *stacks, const struct snapshot_thread *thread)
 {
     uint8_t registers[8 * PERF_REGISTERS];
-    const struct sample_format format = {.regs_user = machine_perf_mask(stacks->snapshot->machine)};
-    struct user_sample sample = {.format = &format,
-                                 .abi = USER_ABI_64,
-                                 .registers = thread->has_registers ? registers : NULL,
-                                 .stack = thread->stack,
-                                 .stack_bytes = thread->stack_bytes};
+    const uint64_t mask = machine_perf_mask(stacks->snapshot->machine);
+    const struct perf_sample sample = {
+        .user_registers = {SAMPLE_ABI_64, mask, thread->has_registers ? registers : NULL},
+        .user_stack = {.bytes = thread->stack, .size = thread->stack ? thread->stack_bytes : 0}};
     uint8_t *at = registers;
     for (unsigned i = 0; i < PERF_REGISTERS; i++)
-        if (format.regs_user >> i & 1) {
+        if (mask >> i & 1) {
             perf_put_u64(at, thread->registers[i]);
             at += 8;
         }

@@ -103,13 +103,8 @@ static const struct finding_text texts[FINDING_KINDS] = {
          true},
     [FINDING_DUMP_AMBIGUOUS] = {"dump that fits several processes",
                                 "not used, because its functions could be the wrong ones; to use "
-                                "it all the same, name it with --jitdump FILE",
+                                "it all the same, name it with --jitdump PID:FILE",
                                 true},
-    [FINDING_DUMP_UNPLACED] =
-        {"given dump that could not be assigned to a process",
-         "not used, because its functions could be the wrong ones; give each process's dump under "
-         "the path that it had, below a directory that --root names",
-         true},
     [FINDING_FEATURE_BROKEN] = {"damaged feature section of perf.data",
                                 "left out; perf report --header-only shows what is left; samples "
                                 "and maps are not affected",
@@ -168,8 +163,7 @@ const struct no_dump_reason no_dump_reasons[NO_DUMP_REASONS] = {
     {FINDING_DUMP_MISSING, "; the profile names this dump, but it is not there: if it was moved, "
                            "name it with --jitdump FILE"},
     {FINDING_DUMP_REPLACED, "; if you have the right one, name it with --jitdump FILE"},
-    {FINDING_DUMP_AMBIGUOUS, "; to use it all the same, name it with --jitdump FILE"},
-    {FINDING_DUMP_UNPLACED, ""},
+    {FINDING_DUMP_AMBIGUOUS, "; to use it all the same, name it with --jitdump PID:FILE"},
     {FINDING_DUMP_OWNER,
      "; that user, who is neither you, nor root, nor the owner of the recording, could have put it "
      "there: if it is the right one, use --force, or name it with --jitdump FILE"},

@@ -31,7 +31,6 @@ enum finding_kind {
     FINDING_DUMP_REPLACED,     /* the file with the dump's name is no longer the dump */
     FINDING_DUMP_OWNER,        /* a dump that belongs to a user who may not be the profiled one */
     FINDING_DUMP_AMBIGUOUS,    /* a dump that could be that of several processes */
-    FINDING_DUMP_UNPLACED,     /* the same for a dump given with --jitdump */
     FINDING_FEATURE_BROKEN,    /* a section of perf.data about the whole recording that is not all
                                   there */
     FINDING_KCORE_LEFT,        /* the copy of the kernel's code in a recording made with --kcore */
@@ -62,7 +61,7 @@ struct no_dump_reason {
     enum finding_kind kind;
     const char *remedy;
 };
-enum { NO_DUMP_REASONS = 13 };
+enum { NO_DUMP_REASONS = 12 };
 extern const struct no_dump_reason no_dump_reasons[NO_DUMP_REASONS];
 
 #endif

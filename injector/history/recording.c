@@ -8,17 +8,23 @@
 #include <stdlib.h>
 #include <sys/stat.h>
 
-static error_t add_path(char ***paths, size_t *count, size_t *capacity, char *path)
+static error_t add_file(struct given_file **files, size_t *count, size_t *capacity,
+                        struct given_file file)
 {
-    if (array_reserve(*paths, *count, *capacity))
+    if (array_reserve(*files, *count, *capacity))
         return ENOMEM;
-    (*paths)[(*count)++] = path;
+    (*files)[(*count)++] = file;
     return 0;
 }
 
-error_t recording_request_add_dump(struct recording_request *request, char *path)
+static error_t add_dump(struct recording_request *request, struct given_file file)
 {
-    return add_path(&request->dumps, &request->dump_count, &request->dump_capacity, path);
+    return add_file(&request->dumps, &request->dump_count, &request->dump_capacity, file);
+}
+
+error_t recording_request_add_dump(struct recording_request *request, const char *path)
+{
+    return add_dump(request, (struct given_file){path, path, 0});
 }
 
 error_t recording_request_take(struct recording_request *request, int key, char *argument)
@@ -28,8 +34,10 @@ error_t recording_request_take(struct recording_request *request, int key, char 
         request->root = argument;
         return 0;
     case KEY_PERF_MAP:
-        return add_path(&request->perf_maps, &request->perf_map_count, &request->perf_map_capacity,
-                        argument);
+        return add_file(&request->perf_maps, &request->perf_map_count, &request->perf_map_capacity,
+                        given_file_of(argument));
+    case KEY_JITDUMP:
+        return add_dump(request, given_file_of(argument));
     case KEY_NO_PERF_MAP:
         request->no_perf_map = true;
         return 0;
@@ -54,34 +62,38 @@ static int check_root(const char *root, struct findings *findings)
 }
 
 /* What the opened input says. */
-static int read_input(struct recording *recording, const struct recording_request *request,
-                      struct findings *findings)
+static enum recording_result read_input(struct recording *recording,
+                                        const struct recording_request *request,
+                                        struct findings *findings)
 {
-    const struct perf_map_options perf_maps = {request->no_perf_map, request->perf_maps,
-                                               request->perf_map_count, request->root};
+    const struct jit_processes_request wanted = {
+        request->dumps,
+        request->dump_count,
+        {request->root, request->any_owner, request->no_lines},
+        {request->no_perf_map, request->perf_maps, request->perf_map_count, request->root}};
     recording_machine_report(&recording->input.file, machine_here(), findings);
-    if (records_read(&recording->records, &recording->input.file, findings) ||
-        jit_processes_read(&recording->processes, &recording->records, request->dumps,
-                           request->dump_count, &perf_maps, request->root, request->any_owner,
-                           findings))
-        return -1;
-    return 0;
+    if (records_read(&recording->records, &recording->input.file, findings))
+        return RECORDING_FAILED;
+    return jit_processes_read(&recording->processes, &recording->records, &wanted, findings);
 }
 
-int recording_open(struct recording *recording, const char *path,
-                   const struct recording_request *request, struct findings *findings)
+enum recording_result recording_open(struct recording *recording, const char *path,
+                                     const struct recording_request *request,
+                                     struct findings *findings)
 {
     if (check_root(request->root, findings) || perf_input_open(&recording->input, path, findings))
-        return -1;
+        return RECORDING_FAILED;
     return read_input(recording, request, findings);
 }
 
-int recording_view(struct recording *recording, const char *path, const uint8_t *bytes, size_t size,
-                   const struct recording_request *request, struct findings *findings)
+enum recording_result recording_view(struct recording *recording, const char *path,
+                                     const uint8_t *bytes, size_t size,
+                                     const struct recording_request *request,
+                                     struct findings *findings)
 {
     if (check_root(request->root, findings) ||
         perf_input_view(&recording->input, path, bytes, size, findings))
-        return -1;
+        return RECORDING_FAILED;
     return read_input(recording, request, findings);
 }
 
@@ -100,7 +112,7 @@ int recording_play(struct recording *recording, struct findings *findings)
     recording->timelines = calloc(processes->count + 1, sizeof *recording->timelines);
     if (!recording->timelines)
         return report_failure(findings, "out of memory");
-    for (size_t i = 0; !processes->none && i < processes->count; i++)
+    for (size_t i = 0; i < processes->count; i++)
         if (timeline_play(&recording->timelines[i], &processes->items[i],
                           parent_timeline(recording, &processes->items[i]), &inherited,
                           recording->records.sample_times_ns, recording->records.sample_count,

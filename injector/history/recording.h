@@ -11,24 +11,25 @@
 
 /* Which dumps and maps to read besides those that the recording names. */
 struct recording_request {
-    char **dumps;
+    struct given_file *dumps;
     size_t dump_count, dump_capacity;
-    char **perf_maps;
+    struct given_file *perf_maps;
     size_t perf_map_count, perf_map_capacity;
     const char *root;
     bool no_perf_map;
     bool any_owner;
+    bool no_lines; /* leave records of source lines alone */
 };
 
 /* The keys of the options that fill it in. */
-enum recording_option_key { KEY_ROOT = 512, KEY_PERF_MAP, KEY_NO_PERF_MAP };
+enum recording_option_key { KEY_ROOT = 512, KEY_PERF_MAP, KEY_NO_PERF_MAP, KEY_JITDUMP };
 
 /* Take an option.  Returns as an argp parser: 0, ENOMEM, or ARGP_ERR_UNKNOWN for a key that is not
  * its own. */
 error_t recording_request_take(struct recording_request *request, int key, char *argument);
 
-/* Add a dump.  Returns 0 or ENOMEM. */
-error_t recording_request_add_dump(struct recording_request *request, char *path);
+/* Add the dump PATH.  Returns 0 or ENOMEM. */
+error_t recording_request_add_dump(struct recording_request *request, const char *path);
 
 void recording_request_free(struct recording_request *request);
 
@@ -36,21 +37,23 @@ void recording_request_free(struct recording_request *request);
 struct recording {
     struct perf_input input;
     struct records records;
-    struct jit_processes processes; /* no_lines may be set before */
-    struct timeline *timelines;     /* one a process */
+    struct jit_processes processes;
+    struct timeline *timelines; /* one a process */
 };
 
-/* Read PATH, and the dumps and maps of its processes.  Returns 0, or -1 with the failure text set;
- * processes.none then says whether the only reason was that there is neither dump nor map.  Release
- * with recording_free in either case. */
-int recording_open(struct recording *recording, const char *path,
-                   const struct recording_request *request, struct findings *findings);
+/* Read PATH, and the dumps and maps of its processes.  Release with recording_free in any case. */
+enum recording_result recording_open(struct recording *recording, const char *path,
+                                     const struct recording_request *request,
+                                     struct findings *findings);
 
 /* The same of the SIZE bytes of a recording that is in memory, which must outlive RECORDING. */
-int recording_view(struct recording *recording, const char *path, const uint8_t *bytes, size_t size,
-                   const struct recording_request *request, struct findings *findings);
+enum recording_result recording_view(struct recording *recording, const char *path,
+                                     const uint8_t *bytes, size_t size,
+                                     const struct recording_request *request,
+                                     struct findings *findings);
 
-/* Play the timelines; of no process if there is neither dump nor map.  Returns 0 or -1 as above. */
+/* Play the timelines; of no process if there is no code.  Returns 0, or -1 with the failure text
+ * set. */
 int recording_play(struct recording *recording, struct findings *findings);
 
 void recording_free(struct recording *recording);

@@ -6,7 +6,7 @@
  */
 #include "injector/inject/inject.h"
 
-#include "injector/check/census/census_ahead.h"
+#include "injector/check/census/sample_census.h"
 #include "injector/files/interruption.h"
 #include "injector/files/output_file.h"
 #include "injector/history/process/inlined_calls.h"
@@ -37,7 +37,6 @@ enum { EXIT_DONE = 0, EXIT_FAILED = 1, EXIT_SKIPPED = 3 };
 /* Everything that one run makes, in the order in which it is made. */
 struct injection {
     struct recording in;
-    struct image_draft draft;
     struct image_plan plan;
     bool unwinds; /* there are user stacks, and they become call chains */
     bool frames;  /* inlined calls become frames of call chains */
@@ -49,7 +48,6 @@ struct injection {
     struct dso_dir dsos;
     struct output_file output;
     struct sample_census census; /* with -q only for after_record */
-    struct census_ahead ahead;
 };
 
 /* ---- Boxes of the pipeline ---- */
@@ -92,38 +90,55 @@ static int put_chain(void *stacks, const struct perf_record *record, struct byte
 }
 
 /* User stacks become call chains, and the events' attributes say so. */
-static int unwind_stacks(struct injection *run, const char *root, struct findings *findings)
+static int unwind_stacks(struct injection *run, const struct inject_options *options,
+                         struct findings *findings)
 {
+    const struct user_stacks_options wanted = {.root = options->request.root,
+                                               .stitch = options->stitch,
+                                               .calls = run->frames ? &run->calls : NULL};
     if (!run->unwinds && !run->frames)
         return 0;
-    if (user_stacks_unwind(&run->stacks, &run->in.records, &run->in.processes, run->in.timelines,
-                           root, findings))
+    if (user_stacks_unwind(&run->stacks, &wanted, &run->in.records, &run->in.processes,
+                           run->in.timelines, findings))
         return -1;
     if (chain_features_set(&run->in.input.file, &run->event_desc))
         return report_failure(findings, "out of memory");
     run->chains = (struct record_change){&run->stacks, put_chain};
-    run->merge.change = &run->chains;
-    run->merge.chains = &run->stacks.tree;
     return 0;
+}
+
+static int plan_merge(struct injection *run, struct findings *findings)
+{
+    const bool changes = run->unwinds || run->frames;
+    const struct recording_merge_request request = {.records = &run->in.records,
+                                                    .processes = &run->in.processes,
+                                                    .timelines = run->in.timelines,
+                                                    .plan = &run->plan,
+                                                    .dso_dir = run->dsos.path,
+                                                    .change = changes ? &run->chains : NULL,
+                                                    .chains = changes ? &run->stacks.tree : NULL};
+    return recording_merge_plan(&run->merge, &request, findings);
 }
 
 static int write_profile(struct injection *run, struct findings *findings)
 {
     if (recording_merge_write(&run->merge, &run->output, findings))
         return -1;
-    return run->merge.change
-               ? chain_attributes_patch(&run->stacks, &run->in.input.file, &run->output, findings)
+    return run->merge.request.change
+               ? chain_attributes_patch(&run->in.input.file, &run->output, findings)
                : 0;
 }
 
 /* What stays unknown is no loss of input, and yet what many runs are made for. */
-static void begin_census(struct injection *run, const struct inject_options *options)
+static int take_census(struct injection *run, const struct inject_options *options,
+                       struct findings *findings)
 {
     const struct census_question question = {&run->in.records, &run->in.processes,
                                              run->in.timelines, options->request.no_perf_map,
                                              .counts_only = true};
-    if (!options->quiet || options->after_record)
-        census_ahead_begin(&run->ahead, &run->census, &question);
+    return options->quiet && !options->after_record
+               ? 0
+               : sample_census_take(&run->census, &question, findings);
 }
 
 /* Write the output, whole in memory, to standard output. */
@@ -156,7 +171,7 @@ static int commit(struct injection *run, struct findings *findings)
 /* Without JIT code stacks are worth a run for who asks; else the runtime was not told to log. */
 static bool needs_no_code(const struct injection *run, const struct inject_options *options)
 {
-    if (!run->in.processes.none || injected_image(&run->in.records))
+    if (injected_image(&run->in.records))
         return false;
     return options->after_record ||
            (options->stacks == STACKS_UNWIND && perf_file_has_stacks(&run->in.input.file));
@@ -227,16 +242,20 @@ static void tell_no_code(const struct injection *run, const struct findings *fin
 static int open_recording(struct injection *run, const struct inject_options *options,
                           struct findings *findings)
 {
-    if (recording_open(&run->in, options->input, &options->request, findings)) {
+    switch (recording_open(&run->in, options->input, &options->request, findings)) {
+    case RECORDING_OPEN:
+        break;
+    case RECORDING_WITHOUT_CODE:
         if (!needs_no_code(run, options))
-            return -1;
+            return report_failure(findings, "%s", run->in.processes.no_code);
         if (options->after_record && !options->quiet)
             tell_no_code(run, findings);
         else
-            report_note(findings, "%s", findings->failure);
-        findings->failure[0] = '\0';
+            report_note(findings, "%s", run->in.processes.no_code);
+        break;
+    case RECORDING_FAILED:
+        return -1;
     }
-    run->stacks.stitch = options->stitch;
     run->unwinds = unwinds(run, options);
     return 0;
 }
@@ -245,7 +264,7 @@ static int open_recording(struct injection *run, const struct inject_options *op
 static bool shows_as_frames(const struct injection *run, enum inlines inlines)
 {
     const struct perf_file *file = &run->in.input.file;
-    if (run->in.processes.none || (inlines != INLINES_FRAMES && inlines != INLINES_BY_DEFAULT))
+    if (!run->in.processes.count || (inlines != INLINES_FRAMES && inlines != INLINES_BY_DEFAULT))
         return false;
     return run->unwinds ||
            (inlines == INLINES_FRAMES && perf_file_has_chains(file) && !perf_file_has_stacks(file));
@@ -257,7 +276,6 @@ static int name_inlined_calls(struct injection *run, const struct inject_options
     run->frames = shows_as_frames(run, options->inlines);
     if (!run->frames)
         return 0;
-    run->stacks.calls = &run->calls;
     return inlined_calls_add(&run->calls, &run->in.processes, &run->in.records, findings);
 }
 
@@ -270,14 +288,6 @@ static void choose_debug_info(struct injection *run, const struct inject_options
 
 /* ---- The pipeline ---- */
 
-/* An image by name has the functions of inlined calls as well, which are nowhere near the code. */
-static bool is_worth_a_draft(const struct injection *run, const struct inject_options *options)
-{
-    enum image_rows rows = rows_for(run, options);
-    return options->layout == LAYOUT_IMAGE && rows != ROWS_FUNCTION &&
-           !(rows == ROWS_NAME && run->frames && run->calls.added);
-}
-
 static int inject(struct injection *run, const struct inject_options *options,
                   struct findings *findings)
 {
@@ -288,27 +298,20 @@ static int inject(struct injection *run, const struct inject_options *options,
     if (output_file_open(&run->output, options->output, findings) ||
         dso_dir_open(&run->dsos, options->dso_dir, !options->dso_dir_given, findings))
         return -1;
-    if (is_worth_a_draft(run, options))
-        image_draft_begin(&run->draft, &run->in.processes, run->dsos.fd,
-                          rows_for(run, options) == ROWS_NAME);
-    if (recording_play(&run->in, findings) || unwind_stacks(run, options->request.root, findings) ||
+    if (recording_play(&run->in, findings) || unwind_stacks(run, options, findings) ||
         plan_images(run, options, findings))
         return -1;
     choose_debug_info(run, options);
-    begin_census(run, options);
-    if (recording_merge_plan(&run->merge, &run->in.records, &run->in.processes, run->in.timelines,
-                           &run->plan, run->dsos.path, findings) ||
+    if (plan_merge(run, findings) ||
         elf_images_write(&run->plan, run->in.processes.items, run->dsos.fd, options->compress_debug,
-                         &run->draft, findings) ||
-        write_profile(run, findings) || census_ahead_end(&run->ahead, findings))
+                         findings) ||
+        write_profile(run, findings) || take_census(run, options, findings))
         return -1;
     return commit(run, findings);
 }
 
 static void release(struct injection *run)
 {
-    census_ahead_drop(&run->ahead);
-    image_draft_end(&run->draft);
     sample_census_free(&run->census);
     output_file_close(&run->output);
     dso_dir_close(&run->dsos);
@@ -400,9 +403,7 @@ static uint64_t lost(const struct injection *run, const struct inject_options *o
 
 int inject_recording(const struct inject_options *options, struct findings *findings)
 {
-    struct injection run = {.in = {.processes = {.no_lines = options->no_lines}},
-                            .output = {.fd = -1},
-                            .dsos = {.fd = -1, .place_fd = -1}};
+    struct injection run = {.output = {.fd = -1}, .dsos = {.fd = -1, .place_fd = -1}};
     if (!options->quiet)
         progress_open(&findings->progress, stderr);
     int result = inject(&run, options, findings);

@@ -15,7 +15,6 @@ enum option_key {
     KEY_LAYOUT = 256,
     KEY_ROWS,
     KEY_DSO_DIR,
-    KEY_JITDUMP,
     KEY_LIST_QUIRKS,
     KEY_NO_LINES,
     KEY_COMPRESS_DEBUG,
@@ -40,8 +39,10 @@ static const struct argp_option option_table[] = {
      "function, or if user stacks are kept, it is each body",
      0},
     {"dso-dir", KEY_DSO_DIR, "DIR", 0, "Where to write the ELF files (default: <output>.dso)", 0},
-    {"jitdump", KEY_JITDUMP, "FILE", 0,
-     "Read this dump too: one that was moved, or that the recording does not name", 0},
+    {"jitdump", KEY_JITDUMP, "[PID:]FILE", 0,
+     "Read this dump too: one that was moved, or that the recording does not name.  PID: it is of "
+     "this process of the recording",
+     0},
     {"perf-map", KEY_PERF_MAP, "[PID:]FILE", 0,
      "Read this perf map too, for the process whose pid is in its name (perf-<pid>.map) or PID", 0},
     {"no-perf-map", KEY_NO_PERF_MAP, 0, 0,
@@ -158,13 +159,11 @@ static error_t parse_option(int key, char *argument, struct argp_state *state)
     case KEY_DSO_DIR:
         options->dso_dir_given = true;
         return (options->dso_dir = strdup(argument)) ? 0 : ENOMEM;
-    case KEY_JITDUMP:
-        return recording_request_add_dump(&options->request, argument);
     case KEY_LIST_QUIRKS:
         quirk_print_all(stdout);
         exit(fflush(stdout) || ferror(stdout) ? EXIT_FAILURE : EXIT_SUCCESS);
     case KEY_NO_LINES:
-        options->no_lines = true;
+        options->request.no_lines = true;
         return 0;
     case KEY_COMPRESS_DEBUG:
         options->compress_debug = true;

@@ -33,7 +33,7 @@ struct inject_options {
     enum image_rows rows;
     enum inlines inlines;
     struct recording_request request;
-    bool no_lines, compress_debug;
+    bool compress_debug;
     bool verbose, quiet;
     /* After perfjit record, which had the runtimes log and saw them end: a recording without JIT
      * code is written as well, and it is said; a dump that ends in a record is a loss only if

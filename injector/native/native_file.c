@@ -3,19 +3,67 @@
 
 #include "injector/arrays/array.h"
 #include "injector/native/debug_file.h"
-#include "injector/native/mini_debug.h"
+#include "injector/native/elf_view.h"
+#include "injector/recording/host/mapped_path.h"
 #include "injector/recording/host/recording_host.h"
 #include "injector/recording/perf_data/perf_format.h"
 
 #include <inttypes.h>
+#include <lzma.h>
 #include <search.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/auxv.h>
 #include <sys/stat.h>
-#include <sys/sysmacros.h>
 #include <sys/utsname.h>
+
+/* ---- Debug information in .gnu_debugdata: GDB manual, "Debugging information in a special
+ * section" ---- */
+
+enum { FIRST_GUESS = 8, MOST_BYTES = 64 << 20, MOST_MEMORY = 128 << 20 };
+
+/* The .xz file of SIZE bytes at PACKED, unpacked into ROOM bytes: how many it has; 0: it is
+ * damaged; SIZE_MAX: there is too little room. */
+static size_t unpack_into(const uint8_t *packed, size_t size, uint8_t *bytes, size_t room)
+{
+    uint64_t memory = MOST_MEMORY;
+    size_t read = 0, written = 0;
+    lzma_ret result =
+        lzma_stream_buffer_decode(&memory, 0, NULL, packed, &read, size, bytes, &written, room);
+    if (result == LZMA_BUF_ERROR && written == room)
+        return SIZE_MAX;
+    return result == LZMA_OK ? written : 0;
+}
+
+/* *UNPACKED bytes to be freed, or NULL.  The file tells its size at its end only, and is small. */
+static uint8_t *unpack(const uint8_t *packed, size_t size, size_t *unpacked)
+{
+    for (size_t room = size * FIRST_GUESS; room && room <= MOST_BYTES; room *= 2) {
+        uint8_t *bytes = malloc(room);
+        *unpacked = bytes ? unpack_into(packed, size, bytes, room) : 0;
+        if (*unpacked && *unpacked != SIZE_MAX)
+            return bytes;
+        free(bytes);
+        if (*unpacked == 0)
+            return NULL;
+    }
+    return NULL;
+}
+
+/* Unpack that of VIEW.  DEBUG has no segments if there is none, or if it is no ELF file, or larger
+ * than 64 MiB.  Release with elf_view_close in any case. */
+static void mini_debug_open(struct elf_view *debug, const struct elf_view *view)
+{
+    size_t size = 0, unpacked;
+    uint64_t addr;
+    const uint8_t *packed = elf_view_section(view, ".gnu_debugdata", &size, &addr);
+    uint8_t *bytes = packed && size <= MOST_BYTES ? unpack(packed, size, &unpacked) : NULL;
+    *debug = (struct elf_view){0};
+    if (bytes)
+        elf_view_of(debug, bytes, unpacked);
+    debug->unpacked = bytes;
+}
 
 static const char vdso_name[] = "[vdso]";
 
@@ -93,18 +141,15 @@ static uint64_t inode_for(const struct native_files *files, const struct native_
 {
     const struct perf_map *map = &file->map->map;
     struct stat status;
-    if (file->wanted.size || files->is_elsewheres || !map->has_inode || stat(path, &status) ||
-        major(status.st_dev) != map->maj || minor(status.st_dev) != map->min)
-        return 0;
-    return map->ino;
+    bool compares = !file->wanted.size && !files->is_elsewheres && stat(path, &status) == 0 &&
+                    mapped_inode_is_on(map, status.st_dev);
+    return compares ? map->ino : 0;
 }
 
-static bool read_below(struct native_files *files, struct native_file *file, const char *prefix)
+static bool read_below(struct native_files *files, struct native_file *file, const char *root)
 {
-    const struct perf_map *map = &file->map->map;
-    char *path;
-    if (asprintf(&path, "%s%.*s", prefix, (int)perf_map_name_length(map->filename), map->filename) <
-        0)
+    char *path = mapped_path(root, file->map->map.filename);
+    if (!path)
         return false;
     int result = elf_view_open(&file->view, path, inode_for(files, file, path));
     free(path);

@@ -349,17 +349,6 @@ static int ask(struct address_names *names, uint32_t what, uint64_t pc,
     return 0;
 }
 
-int address_names_expect_kernel(struct address_names *names, uint64_t pc)
-{
-    return kernel_list_expect(&names->kernel, pc);
-}
-
-int address_names_expect_user(struct address_names *names, uint32_t map)
-{
-    const struct native_file *file = native_file_of(names->files, map);
-    return file ? native_symbols_expect(&names->symbols, file) : -1;
-}
-
 int address_names_of_user(struct address_names *names, uint32_t what, uint64_t pc,
                           struct address_frames *frames)
 {

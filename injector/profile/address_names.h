@@ -46,11 +46,6 @@ struct address_frames {
 int address_names_begin(struct address_names *names, struct call_profile *to,
                         const struct space_source *source, struct native_files *files);
 
-/* The kernel's code at PC, or addresses of MAP, will be asked for: begin to read beside what the
- * caller does until then.  Return 0, or -1 without memory. */
-int address_names_expect_kernel(struct address_names *names, uint64_t pc);
-int address_names_expect_user(struct address_names *names, uint32_t map);
-
 /* The frames of user code at PC, in WHAT as address_space_at says; of the kernel's at PC.  Return
  * 0, or -1 without memory. */
 int address_names_of_user(struct address_names *names, uint32_t what, uint64_t pc,

@@ -10,6 +10,24 @@ bool profile_choice_has(const struct profile_choice *choice, const struct call_p
            (choice->pid == PROFILE_ALL || choice->pid == profile->threads[sample->thread].pid);
 }
 
+uint64_t profile_choice_first_ns(const struct profile_choice *choice,
+                                 const struct call_profile *profile)
+{
+    uint64_t first = UINT64_MAX;
+    for (size_t i = 0; i < profile->sample_count; i++) {
+        const struct call_sample *sample = &profile->samples[i];
+        if (sample->time_ns && sample->time_ns < first &&
+            (!choice || profile_choice_has(choice, profile, sample)))
+            first = sample->time_ns;
+    }
+    return first == UINT64_MAX ? 0 : first;
+}
+
+uint64_t call_sample_since(const struct call_sample *sample, uint64_t first_ns)
+{
+    return sample->time_ns ? sample->time_ns - first_ns : 0;
+}
+
 uint64_t profile_choice_weight(const struct profile_choice *choice,
                                const struct call_sample *sample)
 {

@@ -34,6 +34,13 @@ struct profile_totals {
 bool profile_choice_has(const struct profile_choice *choice, const struct call_profile *profile,
                         const struct call_sample *sample);
 
+/* The earliest time of the samples that CHOICE, or with NULL PROFILE, has; 0: none is known. */
+uint64_t profile_choice_first_ns(const struct profile_choice *choice,
+                                 const struct call_profile *profile);
+
+/* How long after FIRST_NS SAMPLE was taken; 0 if its time is not known. */
+uint64_t call_sample_since(const struct call_sample *sample, uint64_t first_ns);
+
 uint64_t profile_choice_weight(const struct profile_choice *choice,
                                const struct call_sample *sample);
 

@@ -50,7 +50,7 @@ static error_t take_input(struct view_request *request, char *argument, struct a
 }
 
 error_t view_request_take(struct view_request *request, int key, char *argument,
-                            struct argp_state *state)
+                          struct argp_state *state)
 {
     switch (key) {
     case 'o':
@@ -71,8 +71,6 @@ error_t view_request_take(struct view_request *request, int key, char *argument,
     case VIEW_WEIGHT:
         request->weight = weight_named(argument, state);
         return 0;
-    case VIEW_JITDUMP:
-        return recording_request_add_dump(&request->recording, argument);
     case 'i': /* not diff's, which has no such option */
     case ARGP_KEY_ARG:
         return take_input(request, argument, state);
@@ -100,8 +98,7 @@ static const char *input_of(const struct view_request *request)
 }
 
 /* perf finds the names of an injected recording where they were written, and so does this. */
-static void warn_of_gone_image(const struct view_input *input,
-                               const struct view_request *request)
+static void warn_of_gone_image(const struct view_input *input, const struct view_request *request)
 {
     const char *image = injected_image_gone(&input->recording.records, request->recording.root);
     if (image && !request->quiet)
@@ -116,13 +113,16 @@ static void warn_of_gone_image(const struct view_input *input,
 static int open_recording(struct view_input *input, const struct view_request *request,
                           struct findings *findings)
 {
-    if (recording_open(&input->recording, input->path, &request->recording, findings)) {
-        if (!input->recording.processes.none)
-            return -1;
+    switch (recording_open(&input->recording, input->path, &request->recording, findings)) {
+    case RECORDING_OPEN:
+        break;
+    case RECORDING_WITHOUT_CODE:
         if (!injected_image(&input->recording.records))
-            report_note(findings, "%s", findings->failure);
+            report_note(findings, "%s", input->recording.processes.no_code);
         warn_of_gone_image(input, request);
-        findings->failure[0] = '\0';
+        break;
+    case RECORDING_FAILED:
+        return -1;
     }
     return recording_play(&input->recording, findings);
 }
@@ -161,8 +161,7 @@ static const char *event_name(const struct view_input *input, size_t event)
 
 /* The names of the events that have samples (perf adds one that has none, "dummy"), for a person,
  * and the first one's number.  Returns how many there are. */
-static size_t list_events(const struct view_input *input, char *text, size_t bytes,
-                          uint32_t *first)
+static size_t list_events(const struct view_input *input, char *text, size_t bytes, uint32_t *first)
 {
     bool *has = profile_events_with_samples(&input->profile);
     size_t count = 0;
@@ -242,7 +241,7 @@ static int count(struct view_input *input, const struct view_request *request,
 }
 
 int view_input_open(struct view_input *input, const struct view_request *request,
-                      struct findings *findings)
+                    struct findings *findings)
 {
     *input = (struct view_input){.path = input_of(request)};
     findings->verbose = request->verbose;
@@ -259,7 +258,7 @@ int view_input_open(struct view_input *input, const struct view_request *request
     return choose_event(input, request, findings) ? -1 : count(input, request, findings);
 }
 int view_input_open_kept(struct view_input *input, const struct view_request *request,
-                           struct findings *findings)
+                         struct findings *findings)
 {
     *input = (struct view_input){.path = request->input};
     input->choice = (struct profile_choice){0, PROFILE_ALL, WEIGHT_PERIOD};
@@ -313,7 +312,7 @@ static ssize_t put_bytes(void *cookie, const char *bytes, size_t count)
 }
 
 int view_write(const char *path, int (*write)(void *context, FILE *stream), void *context,
-                 struct findings *findings)
+               struct findings *findings)
 {
     struct view_output output = {.file = {.fd = -1}, .findings = findings};
     if (!path || strcmp(path, "-") == 0)

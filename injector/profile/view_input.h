@@ -21,27 +21,27 @@ struct view_request {
 };
 
 /* The options that fill it in, for a table of argp's. */
-enum view_option_key { VIEW_EVENT = 600, VIEW_PID, VIEW_WEIGHT, VIEW_JITDUMP };
-#define VIEW_OUTPUT                                                                              \
+enum view_option_key { VIEW_EVENT = 600, VIEW_PID, VIEW_WEIGHT };
+#define VIEW_OUTPUT                                                                                \
     {                                                                                              \
         "output", 'o', "FILE", 0, "Where to write", 0                                              \
     }
-#define VIEW_INPUT                                                                               \
+#define VIEW_INPUT                                                                                 \
     {                                                                                              \
         "input", 'i', "FILE", 0, "FILE, said as to perf", 0                                        \
     }
-#define VIEW_OPTIONS                                                                             \
+#define VIEW_OPTIONS                                                                               \
     {"event",                                                                                      \
-     VIEW_EVENT,                                                                                 \
+     VIEW_EVENT,                                                                                   \
      "EVENT",                                                                                      \
      0,                                                                                            \
      "Which event of the recording, as perf evlist names it (default: the first)",                 \
      0},                                                                                           \
-        {"pid", VIEW_PID, "PID", 0, "This process alone", 0},                                    \
-        {"weight", VIEW_WEIGHT, "period|samples", 0, "Add up the event, or count samples", 0},   \
+        {"pid", VIEW_PID, "PID", 0, "This process alone", 0},                                      \
+        {"weight", VIEW_WEIGHT, "period|samples", 0, "Add up the event, or count samples", 0},     \
         {"jitdump",                                                                                \
-         VIEW_JITDUMP,                                                                           \
-         "FILE",                                                                                   \
+         KEY_JITDUMP,                                                                              \
+         "[PID:]FILE",                                                                             \
          0,                                                                                        \
          "Read this dump too, if the recording has not been injected",                             \
          0},                                                                                       \
@@ -57,7 +57,7 @@ void view_request_begin(struct view_request *request, enum profile_weight weight
 
 /* Take an option, or the input.  Returns as an argp parser. */
 error_t view_request_take(struct view_request *request, int key, char *argument,
-                            struct argp_state *state);
+                          struct argp_state *state);
 
 void view_request_free(struct view_request *request);
 
@@ -73,12 +73,12 @@ struct view_input {
 /* Read what REQUEST asks for.  Returns 0, or -1 with the failure text set.  Release with
  * view_input_close in either case. */
 int view_input_open(struct view_input *input, const struct view_request *request,
-                      struct findings *findings);
+                    struct findings *findings);
 
 /* The same of a run that perfjit bench has kept, which it takes as well; but faster, for sums
  * alone: samples of one stack are one. */
 int view_input_open_kept(struct view_input *input, const struct view_request *request,
-                           struct findings *findings);
+                         struct findings *findings);
 
 void view_input_close(struct view_input *input);
 
@@ -86,7 +86,7 @@ void view_input_close(struct view_input *input);
  * appears whole or not at all, or on standard output if it is NULL or "-".  Returns 0, or -1 with
  * the failure text set. */
 int view_write(const char *path, int (*write)(void *context, FILE *stream), void *context,
-                 struct findings *findings);
+               struct findings *findings);
 
 /* The end of each command: prints findings and failure; returns the exit status, as inject's. */
 int view_end(int result, struct view_request *request, struct findings *findings);

@@ -3,8 +3,11 @@
 
 #include "injector/arrays/array.h"
 #include "injector/arrays/bisect.h"
+#include "injector/recording/perf_data/perf_format.h"
 
+#include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 /* What a record says about a pid's lives. */
 enum sign_kind {
@@ -222,13 +225,30 @@ static size_t maps_before(const struct recorded_map *maps, size_t count, struct 
 }
 
 const struct recorded_map *process_life_maps(const struct records *records, uint32_t pid,
-                                            struct life_moment begin, struct life_moment next,
-                                            size_t *count)
+                                             struct life_moment begin, struct life_moment next,
+                                             size_t *count)
 {
     const struct recorded_map *maps = records_maps_of(records, pid, count);
     size_t first = maps_before(maps, *count, begin), end = maps_before(maps, *count, next);
     *count = end > first ? end - first : 0;
     return maps + first;
+}
+
+void process_life_comm(const struct process_lives *lives, const struct records *records,
+                       uint32_t index, char text[PROCESS_COMM_BYTES])
+{
+    const struct process_life *life = &lives->items[index];
+    uint64_t until_ns = life->next.time_ns ? life->next.time_ns - 1 : 0;
+    const struct perf_record *record =
+        records_comm_of(records, life->pid, life->begin.time_ns, until_ns);
+    for (; !record && life->parent != NO_LIFE; life = &lives->items[life->parent])
+        record = records_comm_of(records, lives->items[life->parent].pid, 0, life->begin.time_ns);
+    size_t bytes = record && record->size > PERF_COMM_BYTES ? record->size - PERF_COMM_BYTES : 0;
+    snprintf(text, PROCESS_COMM_BYTES, "%.*s",
+             bytes < PROCESS_COMM_BYTES - 1 ? (int)bytes : PROCESS_COMM_BYTES - 1,
+             bytes ? (const char *)record->bytes + PERF_COMM_BYTES : "?");
+    if (!*text)
+        strcpy(text, "?");
 }
 
 bool process_life_descends(const struct process_lives *lives, uint32_t life, uint32_t ancestor)

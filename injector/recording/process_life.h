@@ -48,8 +48,15 @@ uint32_t process_lives_of(const struct process_lives *lives, uint32_t pid, size_
 /* The maps in PROFILE of process PID from BEGIN on and before NEXT, by time; *COUNT is set to their
  * number. */
 const struct recorded_map *process_life_maps(const struct records *records, uint32_t pid,
-                                            struct life_moment begin, struct life_moment next,
-                                            size_t *count);
+                                             struct life_moment begin, struct life_moment next,
+                                             size_t *count);
+
+enum { PROCESS_COMM_BYTES = 32 };
+
+/* The name of LIFE's main thread, last before its next life, or the one that it was forked with,
+ * into TEXT; "?" if none is known. */
+void process_life_comm(const struct process_lives *lives, const struct records *records,
+                       uint32_t life, char text[PROCESS_COMM_BYTES]);
 
 /* Whether LIFE was forked from ANCESTOR, or from a life that was. */
 bool process_life_descends(const struct process_lives *lives, uint32_t life, uint32_t ancestor);

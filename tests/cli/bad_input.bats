@@ -113,6 +113,17 @@ all=$(seq 0 19 | xargs)
     [ "$(named)" = "$all" ]
 }
 
+@test "--jitdump PID:FILE is of that process: 0; of one that was not recorded, or without FILE: 1; a path may have a colon" {
+    local process=${dump//[!0-9]/} at
+    mv "$named_dump" a:b
+    for at in "$process:a:b" a:b; do
+        injected 0 " 0 parts of the input skipped" -- -i "$sound" --jitdump "$at"
+        [ "$(named)" = "$all" ]
+    done
+    refused 1 "process 1 of a:b is not in this recording" -- inject -i "$sound" -o none.data --jitdump 1:a:b
+    refused 1 "--jitdump 1: names no file: --jitdump PID:FILE" -- inject -i "$sound" -o none.data --jitdump 1:
+}
+
 # What was just done is no advice.
 @test "a dump named with --jitdump is not there: 3, and it is not said to name it with --jitdump" {
     injected 3 "1 x dump that can't be used" "gone/jit-7.dump: No such file or directory" -- \

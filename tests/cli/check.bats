@@ -231,6 +231,10 @@ END
     mv away.dump "given/${dump##*/}"
     checked 0 many.data "given/${dump##*/}"
     is '.profile.samples.jit_unknown == 0 and (.dumps | length == 1 and .[0].sound)'
+    cp many.data perf.data
+    checked 0 --jitdump "$number:given/${dump##*/}"
+    is '.profile.samples.jit_unknown == 0 and (.dumps | length == 1 and .[0].sound)'
+    rm perf.data
     mv "given/${dump##*/}" "$dump"
 }
 

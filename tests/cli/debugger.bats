@@ -371,6 +371,10 @@ lldb_functions() {
     jq -c .functions alone.json >got
     jq -c .functions whole.json >wanted
     same got wanted
+    perfjit symbols --json -o given --jitdump 7:"$(echo frame.d/jitdump-*/stage/jit-*.dump)" >given.json
+    jq -e '.pid == 7' given.json
+    jq -c .functions given.json >got
+    same got wanted
 }
 
 @test "bt of a core and of a process: from a handler's own stack on to the one that it interrupted" {

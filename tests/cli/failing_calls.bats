@@ -102,7 +102,7 @@ inject_with_failures() {
     inject_with_failures
 }
 
-# Its code is copied by a thread before anybody knows what becomes of it (inject/image/image_draft.h).
+# Its code is written in more than one piece.
 # bats test_tags=all
 @test "perfjit inject of a large dump, each opening, writing and renaming fails" {
     local input=../large.data

@@ -490,6 +490,16 @@ recorded_by() {
     "by_$1" "${@:2}"
 }
 
+# process_of DUMP IN: whose it is by its name, or, of a container, by that of its folder, which its process is called.
+process_of() {
+    local folder=${1%/mnt/*} name=${1##*/jit-}
+    if [ "$folder" = "$1" ]; then
+        echo "${name%.dump}"
+    else
+        leaves_of "$2" | sed -nE "s,^ *${folder##*/} +([0-9]+)/[0-9]+ .*,\\1,p" | sort -u
+    fi
+}
+
 check_recorded() { # WAY [OPTION...]
     local seconds=${seconds:-$usual_seconds} in bad=0 judged=0 inject_options=() only=() recording name dump stored_below=
     [ "$RECORDINGS" != stored ] || stored_below=$recorded_root
@@ -501,9 +511,10 @@ check_recorded() { # WAY [OPTION...]
     flock -u $recording
     # As if of another day: the clocks of the machine that reads are no evidence, not even those of the machine that recorded.
     [ "$RECORDINGS" != stored ] || touch -d '2001-01-01' in.*
-    [ ! -e given ] || while read -r dump; do inject_options+=(--jitdump "$stored_below$dump"); done <given
     [ -z "$is_wide" ] || only=(--pid "$(awk '$1 == "run" && !seen[$2]++ { printf all++ ? "," $2 : $2 }' truth)")
     for in in in.*; do
+        inject_options=()
+        [ ! -e given ] || while read -r dump; do inject_options+=(--jitdump "$(process_of "$dump" "$in"):$stored_below$dump"); done <given
         check_injected "$in" "out.${in#in.}" || bad=1
     done
     [ $judged -ge 100 ] || complain "only $judged samples to judge" || bad=1

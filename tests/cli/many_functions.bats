@@ -1,5 +1,4 @@
-# 15000 functions in one arena: the layout that is this project's reason to be.  They are large enough that a thread copies
-# them while the timeline is played (inject/image/image_draft.h).
+# 15000 functions in one arena: the layout that is this project's reason to be.
 load helper
 
 setup_file() {

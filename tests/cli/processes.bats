@@ -176,6 +176,11 @@ unveiled() {
 
 # ---- Containers ----
 
+# pid_called COMM: the recorded process of that name.
+pid_called() {
+    perf script -i perf.data --comm "$1" -F pid | sort -un | tr -d ' '
+}
+
 # bats test_tags=both
 @test "a container that has ended: --root names its file system; without it the dump is missing" {
     require_root
@@ -220,7 +225,7 @@ unveiled() {
     right blue
     nameless red
     rm -r perf.jit.data*
-    injected 0 --jitdump red/mnt/jitdump-1/jit-1.dump --jitdump blue/mnt/jitdump-1/jit-1.dump
+    injected 0 --jitdump "$(pid_called red):red/mnt/jitdump-1/jit-1.dump" --jitdump "$(pid_called blue):blue/mnt/jitdump-1/jit-1.dump"
     right red blue
 }
 
@@ -248,8 +253,10 @@ unveiled() {
         for name in red blue; do unshare --pid --fork "$lives" -r truth life $name load 5 run 400 & done
         wait'
     injected 1
-    says "could be its dump" "--jitdump FILE"
-    injected 3 --jitdump jit-1.dump
+    says "could be its dump" "--jitdump PID:FILE"
+    injected 1 --jitdump jit-1.dump
+    says "jit-1.dump: could be the dump of process " "--jitdump PID:FILE"
+    injected 3 --jitdump "$(pid_called red):jit-1.dump"
     says "went to another process"
 }
 
@@ -307,37 +314,32 @@ inject_beside_a_container() { # PID FOLDER
     [ "$(cat purged)" -eq 0 ]
 }
 
-@test "two containers whose dumps were copied: --jitdump gives each its own, says which, and has none left over" {
-    # All that either logs lies in the lives of both: only the header's time tells.
+@test "two containers whose dumps were copied: --jitdump PID:FILE gives each its own, and says which; without PID nothing is guessed" {
     require_root
     export -f container
     export lives
     recording two-containers-saved record perf.data bash -c \
         'container red life red run 400 load 5 run 80 & sleep 0.2; container blue life blue run 100 load 9 run 80 & wait'
-    mkdir saved saved/a saved/b saved/c
+    mkdir saved saved/a saved/b
     cp red/mnt/jitdump-1/jit-1.dump saved/a
     cp blue/mnt/jitdump-1/jit-1.dump saved/b
     rm -r red blue
-    local given order
-    for order in "saved/a/jit-1.dump saved/b/jit-1.dump" "saved/b/jit-1.dump saved/a/jit-1.dump" "saved/a/one saved/b/two"; do
-        cp saved/a/jit-1.dump saved/a/one
-        cp saved/b/jit-1.dump saved/b/two
-        given=()
-        for dump in $order; do given+=(--jitdump "$dump"); done
-        injected 0 -v "${given[@]}"
+    cp saved/a/jit-1.dump saved/a/one
+    cp saved/b/jit-1.dump saved/b/two
+    local given name
+    for given in "saved/a/jit-1.dump saved/b/jit-1.dump" "saved/a/one saved/b/two"; do
+        read -r red blue <<<"$given"
+        injected 0 -v --jitdump "$(pid_called blue):$blue" --jitdump "$(pid_called red):$red"
         right red blue
         for name in red blue; do
-            dump=saved/a
-            [ $name = red ] || dump=saved/b
-            pid=$(perf script -i perf.data --comm $name -F pid | sort -un | tr -d ' ')
-            grep -qE "^perfjit: $dump/[^ ]*: given by hand, read as what process $pid mapped as /mnt/jitdump-1/jit-1.dump$" <<<"$stderr" ||
-                complain "$dump, $pid: $stderr"
+            grep -qE "^perfjit: ${!name}: given by hand, read as what process $(pid_called $name) mapped as /mnt/jitdump-1/jit-1.dump$" \
+                <<<"$stderr" || complain "$name: $stderr"
         done
+        rm -r perf.jit.data*
+        injected 1 --jitdump "$red" --jitdump "$blue"
+        says "could be the dump of process " "(red, " "(blue, " "--jitdump PID:FILE"
+        [ ! -e perf.jit.data ]
     done
-    cp saved/a/jit-1.dump saved/c
-    injected 3 --jitdump saved/a/jit-1.dump --jitdump saved/b/jit-1.dump --jitdump saved/c/jit-1.dump
-    says "1 x given dump that could not be assigned to a process" "/jit-1.dump: its header's pid is 1"
-    right red blue
 }
 
 @test "two containers, one's dump copied to where --root names: its header's time tells whose it is" {

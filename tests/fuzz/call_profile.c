@@ -74,7 +74,7 @@ static void write_all(const struct run *run)
     promise(function_table_put_calls(&view, "", true) >= 0, "there is memory");
     promise(function_table_put_calls(&view, "", false) >= 0, "there is memory");
     for (int group = 0; group < REPORT_GROUPS; group++)
-        promise(group_table_put(&view, (enum report_group)group, false) == 0, "there is memory");
+        promise(group_table_put(&view, (enum report_group)group, NULL) == 0, "there is memory");
 }
 
 /* One choice of those that there are, by how long the input is. */

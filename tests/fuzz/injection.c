@@ -23,9 +23,14 @@ static int plan(struct run *run)
             unwind_tables_place(&run->plan, recorded->processes.items, (uint32_t)i,
                                 &recorded->findings))
             return -1;
-    return recording_merge_plan(&run->merge, &recorded->records, &recorded->processes,
-                              recorded->timelines, &run->plan, "/tmp/fuzz.dso",
-                              &recorded->findings);
+    const struct recording_merge_request request = {&recorded->records,
+                                                    &recorded->processes,
+                                                    recorded->timelines,
+                                                    &run->plan,
+                                                    "/tmp/fuzz.dso",
+                                                    NULL,
+                                                    NULL};
+    return recording_merge_plan(&run->merge, &request, &recorded->findings);
 }
 
 static void put_added(const struct run *run)
@@ -62,7 +67,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
     if (!split_input(&input, bytes, size))
         return 0;
     run = (struct run){.recorded.findings = {.quiet = true}};
-    if (read_processes(&run.recorded, &input) == 0 && !run.recorded.processes.none &&
+    if (read_processes(&run.recorded, &input) == 0 && !run.recorded.processes.no_code &&
         plan(&run) == 0) {
         put_added(&run);
         take_census(&run.recorded);

@@ -141,8 +141,7 @@ static void write_images(struct run *run)
 {
     for (size_t i = 0; i < run->plan.image_count && i < 8; i++)
         if (run->plan.images[i].text_end < MAX_ELF_BYTES)
-            elf_image_write(&run->plan.images[i], &run->process, i, scratch_dir(), NULL,
-                            &run->findings);
+            elf_image_write(&run->plan.images[i], &run->process, i, scratch_dir(), &run->findings);
     empty_scratch_dir();
 }
 

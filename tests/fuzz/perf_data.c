@@ -125,7 +125,8 @@ static void inject(struct run *run)
         return;
     ask(run);
     if (process_lives_read(&run->lives, &run->records, &run->findings) ||
-        dump_claims_collect(&run->claims, &run->records, &run->lives, NULL, &run->findings) ||
+        dump_claims_collect(&run->claims, &(struct dump_claim_options){0}, &run->records,
+                            &run->lives, &run->findings) ||
         thread_list_read(&run->threads, &run->input.file))
         return;
     if (run->records.sample_count)

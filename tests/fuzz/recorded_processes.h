@@ -78,20 +78,19 @@ static const struct timeline *parent_timeline(const struct recorded_processes *r
     return process->parent ? &run->timelines[process->parent - run->processes.items] : NULL;
 }
 
-/* Returns 0 if INPUT could be read; RUN->processes.none if no dump is of a process of it. */
+/* Returns 0 if INPUT could be read; RUN->processes.no_code if no dump is of a process of it. */
 static int read_processes(struct recorded_processes *run, const struct recorded_input *input)
 {
-    const struct perf_map_options no_maps = {.only_given = true};
-    char *path = dump_path(input->dump, input->dump_bytes);
+    const struct given_file dump = given_file_of(dump_path(input->dump, input->dump_bytes));
+    const struct jit_processes_request request = {
+        &dump, 1, {.any_owner = true}, {.only_given = true}};
     struct findings *findings = &run->findings;
     size_t inherited = 0;
     if (perf_input_view(&run->input, "fuzz.data", input->recording, input->recording_bytes,
                         findings) ||
         records_read(&run->records, &run->input.file, findings))
         return -1;
-    if (jit_processes_read(&run->processes, &run->records, &path, 1, &no_maps, NULL, true,
-                           findings) &&
-        !run->processes.none)
+    if (jit_processes_read(&run->processes, &run->records, &request, findings) == RECORDING_FAILED)
         return -1;
     if (run->processes.count > MAX_PROCESSES)
         return -1;

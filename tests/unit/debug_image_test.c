@@ -183,7 +183,7 @@ static void write_image(struct written *written, bool compress)
     assert_int_equal(written->plan.image_count, 1);
     written->image = written->plan.images;
     written->image->compress_debug = compress;
-    if (elf_image_write(written->image, &built.process, 0, dir_fd, NULL, &findings))
+    if (elf_image_write(written->image, &built.process, 0, dir_fd, &findings))
         fail_msg("%s", findings.failure);
     image_file_name(written->image, &built.process, 0, name);
     snprintf(path, sizeof path, "%s/%s", directory, name);

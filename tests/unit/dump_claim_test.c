@@ -395,87 +395,123 @@ static void test_of_two_processes_the_one_that_was_there(void **state)
     assert_int_equal(findings.count[FINDING_DUMP_REPLACED], 1);
 }
 
-static void test_two_processes_that_fit_and_a_dump_given_by_hand(void **state)
+/* ---- Dumps given by hand ---- */
+
+/* PATH with PID before it, in one of two buffers. */
+static char *of(uint32_t pid, const char *path)
+{
+    static char texts[2][128];
+    static size_t next;
+    char *text = texts[next++ % 2];
+    snprintf(text, sizeof texts[0], "%" PRIu32 ":%s", pid, path);
+    return text;
+}
+
+static void assert_fails_saying(const char *text)
+{
+    if (!strstr(findings.failure, text))
+        fail_msg("it said: %s", findings.failure);
+}
+
+static void test_a_given_file_that_two_processes_mapped(void **state)
+{
+    (void)state;
+    write_two(dump_path, PID, ms(1100), ms(1200));
+    put_fork(OTHER, 1, ms(900));
+    put_exec(OTHER, ms(950));
+    put_fork(CHILD, 1, ms(901));
+    put_marker(OTHER, dump_path, ms(1000));
+    put_marker(CHILD, dump_path, ms(1001));
+    assert_int_equal(read_all(dump_path), -1);
+    assert_fails_saying("jit-4711.dump: could be the dump of process 4800 (program, since "
+                        "0.950000) or 5000 (?, since 0.901000); say whose it is with --jitdump "
+                        "PID:FILE");
+}
+
+/* Of very many a few are named. */
+static void test_a_given_dump_that_could_be_of_many(void **state)
+{
+    (void)state;
+    write_two(other_path, 1, ms(1100), ms(1200));
+    for (uint32_t i = 0; i < 7; i++)
+        put_map(OTHER + i, 0x7000000, "/mnt/jit-1.dump", makedev(200, 1), 5 + i, ms(1000));
+    assert_int_equal(read_all(other_path), -1);
+    assert_fails_saying("or 4804 (?, there before the recording) or 2 others; say whose");
+}
+
+static void test_with_a_pid_the_others_do_not_get_the_file(void **state)
 {
     (void)state;
     write_two(dump_path, PID, ms(1100), ms(1200));
     put_marker(OTHER, dump_path, ms(1000));
     put_marker(CHILD, dump_path, ms(1001));
-    assert_reads(dump_path, 1);
-    assert_int_equal(processes.items[0].pid, OTHER); /* neither is the later one */
-    assert_int_equal(findings.count[FINDING_DUMP_REPLACED], 1);
-}
-
-/* Of two processes that each mapped a dump of that name, given one that was copied. */
-static int read_one_of_two(void)
-{
-    put_map(OTHER, 0x7000000, dump_path, makedev(200, 1), 5, ms(1000));
-    put_map(CHILD, 0x7000000, dump_path, makedev(200, 1), 6, ms(1020));
-    profile_sample(&recording, 0, ms(3000));
-    return read_all(dump_path);
-}
-
-static void test_a_given_dump_is_of_the_process_at_the_headers_time(void **state)
-{
-    (void)state;
-    write_two(dump_path, PID, ms(1119), ms(1200));
-    assert_int_equal(read_one_of_two(), 0);
-    assert_int_equal(processes.count, 1);
+    assert_reads(of(CHILD, dump_path), 1);
     assert_int_equal(processes.items[0].pid, CHILD);
+    assert_int_equal(findings.count[FINDING_DUMP_REPLACED], 1);
+    assert_int_equal(findings_lost(&findings), 1);
 }
 
-static void test_a_given_dump_that_could_be_of_either_is_left_out(void **state)
+/* Who was there before the recording has no FORK. */
+static void test_a_given_file_that_a_child_has_mapped_too_is_its_writers(void **state)
 {
     (void)state;
-    write_two(dump_path, PID, ms(1119), ms(1200));
-    set_header_time(dump_path, UINT64_C(1700000000000000));
-    assert_int_equal(read_one_of_two(), -1);
-    assert_int_equal(findings.count[FINDING_DUMP_UNPLACED], 1);
+    write_two(dump_path, PID, ms(1100), ms(1200));
+    put_marker(PID, dump_path, 0);
+    put_marker(OTHER, dump_path, 0);
+    profile_sample(&recording, 0, ms(3000));
+    assert_reads(dump_path, 1);
+    assert_int_equal(processes.items[0].pid, PID);
 }
 
-/* Of two processes that mapped dumps of that name, of which OTHER ends early, two copies are given.
- */
-static void assert_first_given_is_of_other(void)
+/* Two processes each mapped a dump of that name, which are gone; OTHER ends early. */
+static void put_two_that_mapped(void)
 {
-    char *given[] = {dump_path, second_path};
     put_map(OTHER, 0x7000000, dump_path, makedev(200, 1), 5, ms(1040));
     put_map(CHILD, 0x7000000, dump_path, makedev(200, 1), 6, ms(1060));
     put_exit(OTHER, OTHER, ms(1900));
     profile_sample(&recording, 0, ms(3000));
     read_recording();
-    assert_int_equal(read_given(given, 2), 0);
-    assert_int_equal(processes.count, 2);
-    for (size_t i = 0; i < processes.count; i++)
-        assert_string_equal(processes.items[i].dump_paths[0],
-                            processes.items[i].pid == OTHER ? dump_path : second_path);
 }
 
-/* OTHER waited for a processor between its header and its mapping, and CHILD's header is of the
- * moment of OTHER's mapping. */
-static void test_given_dumps_that_fit_best_together(void **state)
+static void test_a_given_dump_of_which_two_mapped_the_name(void **state)
+{
+    (void)state;
+    write_two(dump_path, PID, ms(1161), ms(1200)); /* its header is of CHILD's mapping */
+    put_two_that_mapped();
+    assert_int_equal(read_profile(dump_path), -1);
+    assert_fails_saying("4800 (?, there before the recording) or 5000 (?, there before the "
+                        "recording)");
+}
+
+static void test_two_given_dumps_with_pids(void **state)
 {
     (void)state;
     write_two(dump_path, PID, ms(1100), ms(1200));
     write_two(second_path, PID, ms(1100), ms(1200));
-    set_header_time(dump_path, ms(1020));
-    set_header_time(second_path, ms(1041));
-    assert_first_given_is_of_other();
+    put_two_that_mapped();
+    assert_int_equal(read_given((char *[]){of(CHILD, second_path), of(OTHER, dump_path)}, 2), 0);
+    assert_int_equal(processes.count, 2);
+    for (size_t i = 0; i < 2; i++)
+        assert_string_equal(processes.items[i].dump_paths[0],
+                            processes.items[i].pid == OTHER ? dump_path : second_path);
+    assert_int_equal(findings_lost(&findings), 0);
 }
 
-/* The first dump's header fits CHILD better, but the second one's code is of CHILD's life alone. */
-static void test_given_dumps_of_which_one_fits_one_life_only(void **state)
+/* Only CHILD was there when it was written. */
+static void test_a_given_dump_that_fits_one_life_only(void **state)
 {
     (void)state;
-    write_two(dump_path, PID, ms(1100), ms(1200));
-    write_two(second_path, PID, ms(2100), ms(2200));
-    set_header_time(dump_path, ms(1055));
-    set_header_time(second_path, ms(1010));
-    assert_first_given_is_of_other();
+    write_two(dump_path, PID, ms(2100), ms(2200));
+    set_header_time(dump_path, ms(1010));
+    put_two_that_mapped();
+    assert_int_equal(read_profile(dump_path), 0);
+    assert_int_equal(processes.count, 1);
+    assert_int_equal(processes.items[0].pid, CHILD);
 }
 
 /* Ten minutes after the machine's start its counter says no more of the first second than the
- * header does: the second dump is not stamped by cycles. */
-static void test_given_dumps_on_a_machine_that_began_with_the_recording(void **state)
+ * header does: the dump is not stamped by cycles. */
+static void test_a_given_dump_on_a_machine_that_began_with_the_recording(void **state)
 {
     struct clock_live *clocks = &this_machine.clocks;
     const uint64_t now_ns = ms(565580);
@@ -486,7 +522,137 @@ static void test_given_dumps_on_a_machine_that_began_with_the_recording(void **s
     clocks->known[CLOCK_KIND_CYCLES] = true;
     clocks->cycles_per_s = UINT64_C(2596120000);
     clocks->now[CLOCK_KIND_CYCLES] = (now_ns + ms(83)) / 1000 * 2596;
-    test_given_dumps_of_which_one_fits_one_life_only(state);
+    test_a_given_dump_that_fits_one_life_only(state);
+}
+
+/* Two programs of a process, one after the other, and a dump that was logged in both. */
+static void put_two_programs(uint64_t first, uint64_t second)
+{
+    write_two(other_path, PID, first, second);
+    put_memory(PID, ARENA, ms(1000));
+    put_exec(PID, ms(2000));
+    put_memory(PID, ARENA, ms(2001));
+    profile_sample(&recording, 0, ms(4000));
+}
+
+static void test_a_given_dump_of_two_lives(void **state)
+{
+    (void)state;
+    put_two_programs(ms(1100), ms(2100));
+    assert_int_equal(read_all(other_path), -1);
+    assert_fails_saying("4711 (?, there before the recording) or 4711 (program, since 2.000000)");
+}
+
+/* What is synthesized last is of the last life, and has the first time. */
+static void test_a_given_dump_that_a_life_mapped_twice(void **state)
+{
+    (void)state;
+    write_two(dump_path, PID, ms(5100), ms(5200));
+    put_memory(PID, ARENA, ms(500));
+    put_exec(PID, ms(900));
+    put_map(PID, 0x7000000, dump_path, makedev(200, 1), 5, ms(1000));
+    put_exec(PID, ms(4900));
+    put_map(PID, 0x7000000, dump_path, makedev(200, 1), 6, ms(5000));
+    profile_sample(&recording, 0, ms(6000));
+    put_map(PID, 0x7000000, dump_path, makedev(200, 1), 6, 0);
+    assert_reads(dump_path, 1);
+    assert_int_equal(processes.items[0].begin.time_ns, ms(4900));
+}
+
+static void test_with_a_pid_it_is_the_newest_life(void **state)
+{
+    (void)state;
+    put_two_programs(ms(1100), ms(2100));
+    assert_reads(of(PID, other_path), 1);
+    assert_int_equal(processes.items[0].begin.time_ns, ms(2000));
+}
+
+static void test_with_a_pid_it_is_the_only_life_that_fits(void **state)
+{
+    (void)state;
+    put_two_programs(ms(1100), ms(1200));
+    assert_reads(of(PID, other_path), 1);
+    assert_int_equal(processes.items[0].next.time_ns, ms(2000));
+}
+
+static void test_with_a_pid_that_is_not_there(void **state)
+{
+    (void)state;
+    put_two_programs(ms(1100), ms(1200));
+    assert_int_equal(read_all(of(OTHER, other_path)), -1);
+    assert_fails_saying("process 4800 of ");
+}
+
+/* The pid in the header is the one inside the container. */
+static void test_a_given_dump_of_another_name_of_the_only_container(void **state)
+{
+    (void)state;
+    write_two(other_path, 1, ms(1100), ms(1200));
+    put_map(OTHER, 0x7000000, "/mnt/jit-1.dump", makedev(200, 1), 5, ms(1000));
+    put_memory(CHILD, ARENA, ms(1000));
+    assert_reads(other_path, 1);
+    assert_int_equal(processes.items[0].pid, OTHER);
+    assert_int_equal(findings_lost(&findings), 0);
+}
+
+/* Two of one name for a process: one may be another run's. */
+static void test_two_given_dumps_that_could_be_the_same(void **state)
+{
+    (void)state;
+    write_two(dump_path, PID, ms(1100), ms(1200));
+    write_two(second_path, PID, ms(1120), ms(1200));
+    put_marker(PID, dump_path, ms(1000));
+    profile_sample(&recording, 0, ms(3000));
+    read_recording();
+    assert_int_equal(read_given((char *[]){second_path, dump_path}, 2), -1);
+    assert_fails_saying("could each be the dump of process 4711 (?, there before");
+    assert_fails_saying("--jitdump PID:FILE");
+}
+
+/* Nor does the recording name any: it is a piece. */
+static void test_two_given_dumps_of_a_name_that_nobody_mapped(void **state)
+{
+    (void)state;
+    write_two(dump_path, PID, ms(1100), ms(1200));
+    write_two(second_path, PID, ms(1120), ms(1200));
+    profile_sample(&recording, 0, ms(3000));
+    read_recording();
+    assert_int_equal(read_given((char *[]){second_path, dump_path}, 2), -1);
+    assert_fails_saying("could each be the dump of process 4711");
+}
+
+/* Two runtimes in a process, each with a directory of its own. */
+static void test_two_given_dumps_of_one_process(void **state)
+{
+    (void)state;
+    write_two(dump_path, PID, ms(1100), ms(1200));
+    write_two(second_path, PID, ms(1120), ms(1200));
+    put_marker(PID, dump_path, ms(1000));
+    profile_sample(&recording, 0, ms(3000));
+    read_recording();
+    assert_int_equal(read_given((char *[]){of(PID, second_path), dump_path}, 2), 0);
+    assert_int_equal(processes.count, 1);
+    assert_int_equal(processes.items[0].dump_count, 2);
+    assert_int_equal(findings_lost(&findings), 0);
+}
+
+static void test_a_dump_that_is_given_twice_is_read_once(void **state)
+{
+    (void)state;
+    write_two(other_path, PID, ms(1100), ms(1200));
+    put_memory(OTHER, ARENA, ms(1000));
+    read_recording();
+    assert_int_equal(read_given((char *[]){other_path, of(OTHER, other_path), other_path}, 3), 0);
+    assert_int_equal(processes.count, 1);
+    assert_int_equal(processes.items[0].pid, OTHER);
+    assert_int_equal(processes.items[0].dump_count, 1);
+}
+
+static void test_a_pid_without_a_file(void **state)
+{
+    (void)state;
+    assert_int_equal(read_all("4711:"), -1);
+    assert_fails_saying("--jitdump 4711: names no file: --jitdump PID:FILE");
 }
 
 /* No copy was written after the recording, nor does what perf record --off-cpu has left, with a
@@ -499,23 +665,6 @@ static void test_left_over_samples_do_not_make_the_recording_longer(void **state
     set_header_time(dump_path, ms(1000));
     profile_sample(&recording, 0, UINT64_MAX << 32);
     assert_refused(NULL, FINDING_DUMP_REPLACED);
-}
-
-/* Two runtimes in a process, each with a directory of its own; of one of their dumps the recording
- * lost the mapping. */
-static void test_a_second_given_dump_of_the_process(void **state)
-{
-    char *given[] = {second_path, dump_path};
-    (void)state;
-    write_two(dump_path, PID, ms(1100), ms(1200));
-    write_two(second_path, PID, ms(1120), ms(1200));
-    put_marker(PID, dump_path, ms(1000));
-    profile_sample(&recording, 0, ms(3000));
-    read_recording();
-    assert_int_equal(read_given(given, 2), 0);
-    assert_int_equal(processes.count, 1);
-    assert_int_equal(processes.items[0].dump_count, 2);
-    assert_int_equal(findings_lost(&findings), 0);
 }
 
 static void test_a_file_of_another_container(void **state)
@@ -559,14 +708,26 @@ int main(void)
         PROCESS_TEST(test_a_namespace_of_its_own_speaks_for_it),
         PROCESS_TEST(test_two_processes_that_fit_are_told),
         PROCESS_TEST(test_of_two_processes_the_one_that_was_there),
-        PROCESS_TEST(test_two_processes_that_fit_and_a_dump_given_by_hand),
-        PROCESS_TEST(test_a_given_dump_is_of_the_process_at_the_headers_time),
-        PROCESS_TEST(test_a_given_dump_that_could_be_of_either_is_left_out),
-        PROCESS_TEST(test_given_dumps_that_fit_best_together),
-        PROCESS_TEST(test_given_dumps_of_which_one_fits_one_life_only),
-        PROCESS_TEST(test_given_dumps_on_a_machine_that_began_with_the_recording),
         PROCESS_TEST(test_left_over_samples_do_not_make_the_recording_longer),
-        PROCESS_TEST(test_a_second_given_dump_of_the_process),
+        PROCESS_TEST(test_a_given_file_that_two_processes_mapped),
+        PROCESS_TEST(test_a_given_dump_that_could_be_of_many),
+        PROCESS_TEST(test_with_a_pid_the_others_do_not_get_the_file),
+        PROCESS_TEST(test_a_given_file_that_a_child_has_mapped_too_is_its_writers),
+        PROCESS_TEST(test_a_given_dump_of_which_two_mapped_the_name),
+        PROCESS_TEST(test_two_given_dumps_with_pids),
+        PROCESS_TEST(test_a_given_dump_that_fits_one_life_only),
+        PROCESS_TEST(test_a_given_dump_on_a_machine_that_began_with_the_recording),
+        PROCESS_TEST(test_a_given_dump_of_two_lives),
+        PROCESS_TEST(test_a_given_dump_that_a_life_mapped_twice),
+        PROCESS_TEST(test_with_a_pid_it_is_the_newest_life),
+        PROCESS_TEST(test_with_a_pid_it_is_the_only_life_that_fits),
+        PROCESS_TEST(test_with_a_pid_that_is_not_there),
+        PROCESS_TEST(test_a_given_dump_of_another_name_of_the_only_container),
+        PROCESS_TEST(test_two_given_dumps_that_could_be_the_same),
+        PROCESS_TEST(test_two_given_dumps_of_a_name_that_nobody_mapped),
+        PROCESS_TEST(test_two_given_dumps_of_one_process),
+        PROCESS_TEST(test_a_dump_that_is_given_twice_is_read_once),
+        PROCESS_TEST(test_a_pid_without_a_file),
         PROCESS_TEST(test_a_file_of_another_container),
     };
     return cmocka_run_group_tests(tests, make_scratch, remove_scratch);

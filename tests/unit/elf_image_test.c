@@ -373,7 +373,7 @@ static void test_large_image_that_can_not_be_written_is_a_failure(void **state)
     small.rlim_max = before.rlim_max;
     signal(SIGXFSZ, SIG_IGN);
     assert_int_equal(setrlimit(RLIMIT_FSIZE, &small), 0);
-    int result = elf_image_write(plan.images, &built.process, 7, dir_fd, NULL, &findings);
+    int result = elf_image_write(plan.images, &built.process, 7, dir_fd, &findings);
     assert_int_equal(setrlimit(RLIMIT_FSIZE, &before), 0);
     assert_int_equal(result, -1);
     assert_non_null(strstr(findings.failure, "can't write it: File too large"));
@@ -428,8 +428,7 @@ static void test_never_writes_over_a_file(void **state)
     write_image(&written);
     *strrchr(written.path, '/') = '\0';
     int dir_fd = open(written.path, O_RDONLY | O_DIRECTORY);
-    assert_int_equal(elf_image_write(written.image, &built.process, 7, dir_fd, NULL, &findings),
-                     -1);
+    assert_int_equal(elf_image_write(written.image, &built.process, 7, dir_fd, &findings), -1);
     assert_non_null(strstr(findings.failure, "File exists"));
     close(dir_fd);
     release(&written);

@@ -128,7 +128,7 @@ static void test_without_a_process_there_is_nothing_to_inherit(void **state)
     put_fork(CHILD, PID, ms(2000));
     put_memory(CHILD, ARENA, ms(3000));
     assert_int_equal(read_all(NULL), -1);
-    assert_true(processes.none);
+    assert_non_null(processes.no_code);
     assert_null(processes.by_life);
     assert_int_equal(child_processes_find(&processes, &records, &findings), 0);
     assert_int_equal(processes.count, 0);

@@ -1,5 +1,5 @@
 /* The kernel's list of names: lines as it writes them, and what can't be read. */
-#include "injector/native/symbols/kernel_ahead.h"
+#include "injector/native/symbols/kernel_symbols.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -14,19 +14,24 @@
 
 static char path[] = "/tmp/kernel_symbols_test.XXXXXX";
 
-static struct kernel_ahead *reading(const char *text)
+static struct kernel_symbols reading_file(const char *name)
+{
+    struct kernel_symbols symbols = {0};
+    assert_int_equal(kernel_symbols_read(&symbols, name), 0);
+    return symbols;
+}
+
+static struct kernel_symbols reading(const char *text)
 {
     FILE *file = fopen(path, "w");
     assert_non_null(file);
     fputs(text, file);
     fclose(file);
-    return kernel_ahead_begin(path);
+    return reading_file(path);
 }
 
-static void has(struct kernel_ahead *ahead, uint64_t addr, const char *wanted)
+static void has(const struct kernel_symbols *symbols, uint64_t addr, const char *wanted)
 {
-    const struct kernel_symbols *symbols = kernel_ahead_wait(ahead);
-    assert_non_null(symbols);
     const char *name = kernel_symbols_at(symbols, addr);
     if (wanted)
         assert_string_equal(name, wanted);
@@ -36,48 +41,49 @@ static void has(struct kernel_ahead *ahead, uint64_t addr, const char *wanted)
 
 static void test_lines(void **state)
 {
-    struct kernel_ahead *ahead = reading("0000000000000000 A fixed_percpu_data\n"
-                                         "ffffffff81000100 T second\n"
-                                         "FFFFFFFF81000000 t _text\n"
-                                         "ffffffff81000180 D data\n"
-                                         "ffffffff81000200 W weak \n"
-                                         "no address\n"
-                                         "ffffffff81000300\n"
-                                         "ffffffff81000300 T\n"
-                                         "\n"
-                                         "ffffffffc0000000 t ext4_map_blocks\t[ext4]\n"
-                                         "ffffffffc0000100 w last");
+    struct kernel_symbols symbols = reading("0000000000000000 A fixed_percpu_data\n"
+                                            "ffffffff81000100 T second\n"
+                                            "FFFFFFFF81000000 t _text\n"
+                                            "ffffffff81000180 D data\n"
+                                            "ffffffff81000200 W weak \n"
+                                            "no address\n"
+                                            "ffffffff81000300\n"
+                                            "ffffffff81000300 T\n"
+                                            "\n"
+                                            "ffffffffc0000000 t ext4_map_blocks\t[ext4]\n"
+                                            "ffffffffc0000100 w last");
     (void)state;
-    has(ahead, UINT64_C(0xffffffff80ffffff), NULL);
-    has(ahead, UINT64_C(0xffffffff81000000), "_text");
-    has(ahead, UINT64_C(0xffffffff810000ff), "_text");
-    has(ahead, UINT64_C(0xffffffff810001ff), "second");
-    has(ahead, UINT64_C(0xffffffff81000350), "weak");
-    has(ahead, UINT64_C(0xffffffffc0000010), "ext4_map_blocks");
-    has(ahead, UINT64_C(0xffffffffc0000100), "last");
-    kernel_ahead_free(ahead);
+    has(&symbols, UINT64_C(0xffffffff80ffffff), NULL);
+    has(&symbols, UINT64_C(0xffffffff81000000), "_text");
+    has(&symbols, UINT64_C(0xffffffff810000ff), "_text");
+    has(&symbols, UINT64_C(0xffffffff810001ff), "second");
+    has(&symbols, UINT64_C(0xffffffff81000350), "weak");
+    has(&symbols, UINT64_C(0xffffffffc0000010), "ext4_map_blocks");
+    has(&symbols, UINT64_C(0xffffffffc0000100), "last");
+    kernel_symbols_free(&symbols);
 }
 
 /* Where the kernel hides its addresses. */
 static void test_hidden(void **state)
 {
-    struct kernel_ahead *ahead = reading("0000000000000000 T _text\n0000000000000000 T second\n");
+    struct kernel_symbols symbols =
+        reading("0000000000000000 T _text\n0000000000000000 T second\n");
     (void)state;
-    has(ahead, UINT64_MAX, NULL);
-    kernel_ahead_free(ahead);
+    has(&symbols, UINT64_MAX, NULL);
+    kernel_symbols_free(&symbols);
 }
 
 /* A list as large as a disk, none of which is there. */
 static void test_a_list_that_is_too_large(void **state)
 {
-    struct kernel_ahead *ahead = reading("ffffffff81000000 T _text\n");
+    struct kernel_symbols symbols = reading("ffffffff81000000 T _text\n");
     (void)state;
-    has(ahead, UINT64_C(0xffffffff81000000), "_text");
-    kernel_ahead_free(ahead);
+    has(&symbols, UINT64_C(0xffffffff81000000), "_text");
+    kernel_symbols_free(&symbols);
     assert_int_equal(truncate(path, (off_t)1 << 40), 0);
-    ahead = kernel_ahead_begin(path);
-    has(ahead, UINT64_C(0xffffffff81000000), NULL);
-    kernel_ahead_free(ahead);
+    symbols = reading_file(path);
+    has(&symbols, UINT64_C(0xffffffff81000000), NULL);
+    kernel_symbols_free(&symbols);
 }
 
 static void test_what_can_not_be_read(void **state)
@@ -87,15 +93,14 @@ static void test_what_can_not_be_read(void **state)
     unlink(path); /* to open it waits for who writes */
     assert_int_equal(mkfifo(path, 0600), 0);
     for (size_t i = 0; i < sizeof paths / sizeof paths[0]; i++) {
-        struct kernel_ahead *ahead = kernel_ahead_begin(paths[i]);
-        has(ahead, UINT64_MAX, NULL);
-        kernel_ahead_free(ahead);
+        struct kernel_symbols symbols = reading_file(paths[i]);
+        has(&symbols, UINT64_MAX, NULL);
+        kernel_symbols_free(&symbols);
     }
     unlink(path);
-    struct kernel_ahead *empty = reading("");
-    has(empty, UINT64_MAX, NULL);
-    kernel_ahead_free(empty);
-    kernel_ahead_free(NULL);
+    struct kernel_symbols empty = reading("");
+    has(&empty, UINT64_MAX, NULL);
+    kernel_symbols_free(&empty);
 }
 
 int main(void)

@@ -219,6 +219,26 @@ static void test_of_a_container(void **state)
     assert_string_equal(path, map_path);
 }
 
+/* This machine's /tmp says nothing of another's process. */
+static void test_where_there_is_a_file(void **state)
+{
+    char here[96];
+    (void)state;
+    assert_false(perf_map_file_is_there(&search, nobody));
+    write_map("1000 10 f\n");
+    assert_true(perf_map_file_is_there(&search, nobody));
+    assert_false(perf_map_file_is_there(&search, nobody + 1));
+    snprintf(here, sizeof here, "/tmp/perf-%" PRIu32 ".map", nobody);
+    assert_int_equal(rename(map_path, here), 0);
+    search.root = NULL;
+    bool on_this_machine = perf_map_file_is_there(&search, nobody);
+    strcpy(search.host.name, "another");
+    bool on_another = perf_map_file_is_there(&search, nobody);
+    assert_int_equal(remove(here), 0);
+    assert_true(on_this_machine);
+    assert_false(on_another);
+}
+
 /* The process began an hour after the map was written, or half a second: clocks are not that exact.
  */
 static void test_older_than_the_process(void **state)
@@ -310,6 +330,7 @@ int main(void)
         TEST(test_of_a_stranger),
         TEST(test_of_the_process_s_user),
         TEST(test_of_a_container),
+        TEST(test_where_there_is_a_file),
         TEST(test_older_than_the_process),
         TEST(test_older_and_a_strangers),
         TEST(test_without_a_wall_clock_age_says_nothing),

@@ -111,7 +111,11 @@ static void write_map(const char *text)
 
 static int read_given(char *const *given, size_t count)
 {
-    struct perf_map_options options = {.only_given = true, .given = given, .given_count = count};
+    struct given_file files[4];
+    struct perf_map_options options = {.only_given = true, .given = files, .given_count = count};
+    assert_true(count <= sizeof files / sizeof files[0]);
+    for (size_t i = 0; i < count; i++)
+        files[i] = given_file_of(given[i]);
     return perf_maps_read(&fixture.processes, &fixture.records, &options, &fixture.findings);
 }
 

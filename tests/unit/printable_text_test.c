@@ -1,8 +1,5 @@
-/* What a person reads: printable UTF-8 as it is, all else escaped; and what a program reads of the
- * same text, as JSON. */
+/* What a person reads: printable UTF-8 as it is, all else escaped. */
 #include "injector/text/printable_text.h"
-
-#include "injector/text/json_text.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -87,53 +84,6 @@ static void test_a_long_line_is_whole(void **state)
     }
 }
 
-/* ---- JSON, which goes to standard output ---- */
-
-static FILE *output_before;
-static char *json;
-static size_t json_size;
-
-static void begin_json(void)
-{
-    output_before = stdout;
-    stdout = open_memstream(&json, &json_size);
-    assert_non_null(stdout);
-}
-
-static void assert_json(const char *wanted)
-{
-    fclose(stdout);
-    stdout = output_before;
-    assert_string_equal(json, wanted);
-    free(json);
-}
-
-static void test_json_text(void **state)
-{
-    (void)state;
-    static const char text[] = "a\"\\\x1b\n\xc2\x9b\xe2\x80\xae\xff€\0z";
-    begin_json();
-    json_text_put(text, sizeof text - 1);
-    assert_json("\"a\\\"\\\\\\u001b\\u000a\\u009b\\u202e\\ufffd€\\u0000z\"");
-}
-
-static void test_json_numbers_are_exact(void **state)
-{
-    (void)state;
-    static const struct {
-        uint64_t value;
-        const char *wanted;
-    } cases[] = {{0, "0"},
-                 {UINT64_C(9007199254740992), "9007199254740992"},
-                 {UINT64_C(9007199254740993), "\"9007199254740993\""},
-                 {UINT64_MAX, "\"18446744073709551615\""}};
-    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
-        begin_json();
-        json_number_put(cases[i].value);
-        assert_json(cases[i].wanted);
-    }
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -143,8 +93,6 @@ int main(void)
         cmocka_unit_test(test_what_is_no_utf8_is_escaped),
         cmocka_unit_test(test_a_line_is_one),
         cmocka_unit_test(test_a_long_line_is_whole),
-        cmocka_unit_test(test_json_text),
-        cmocka_unit_test(test_json_numbers_are_exact),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -7,7 +7,7 @@
 static const struct process_lives *read_lives(void)
 {
     assert_int_equal(read_all(NULL), -1);
-    assert_true(processes.none);
+    assert_non_null(processes.no_code);
     return &processes.lives;
 }
 

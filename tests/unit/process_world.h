@@ -228,12 +228,24 @@ static inline void read_recording(void)
     assert_int_equal(records_read(&records, &file, &findings), 0);
 }
 
-/* As it is, once it is in PROFILE. */
+/* As it is, once it is in PROFILE, with the dumps GIVEN.  Returns -1 with the failure text set also
+ * if there is no code. */
 static inline int read_given(char *const *given, size_t count)
 {
-    static const struct perf_map_options no_perf_maps = {.only_given = true};
-    return jit_processes_read(&processes, &records, given, count, &no_perf_maps, NULL, false,
-                              &findings);
+    struct given_file dumps[4];
+    const struct jit_processes_request request = {
+        .dumps = dumps, .dump_count = count, .perf_maps = {.only_given = true}};
+    assert_true(count <= sizeof dumps / sizeof dumps[0]);
+    for (size_t i = 0; i < count; i++)
+        dumps[i] = given_file_of(given[i]);
+    switch (jit_processes_read(&processes, &records, &request, &findings)) {
+    case RECORDING_OPEN:
+        return 0;
+    case RECORDING_WITHOUT_CODE:
+        return report_failure(&findings, "%s", processes.no_code);
+    default:
+        return -1;
+    }
 }
 
 static inline int read_profile(const char *given)

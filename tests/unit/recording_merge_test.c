@@ -10,11 +10,15 @@ enum { FIRST = ARENA, SECOND = ARENA + 0x400, THIRD = ARENA + 0x800 };
 
 static struct image_plan plan;
 static struct recording_merge merge;
+static const struct record_change *new_records; /* and what is asked for with them */
+static const struct chain_tree *new_chains;
 
 static int begin_merge(void **state)
 {
     plan = (struct image_plan){0};
     merge = (struct recording_merge){0};
+    new_records = NULL;
+    new_chains = NULL;
     return begin_spaces(state);
 }
 
@@ -67,8 +71,9 @@ static void play_timelines(void)
 
 static void plan_merge(void)
 {
-    assert_int_equal(
-        recording_merge_plan(&merge, &records, &processes, timelines, &plan, "/dso", &findings), 0);
+    const struct recording_merge_request request = {&records, &processes,  timelines, &plan,
+                                                    "/dso",   new_records, new_chains};
+    assert_int_equal(recording_merge_plan(&merge, &request, &findings), 0);
 }
 
 /* What is added, in order, as "time:start" with "!" behind it if that is free from then on, "?" if
@@ -137,7 +142,7 @@ static void test_a_map_that_a_new_chain_needs_stays(void **state)
     struct chain_tree tree = {0};
     (void)state;
     assert_int_equal(chain_tree_add(&tree, ips, 2), 2);
-    merge.chains = &tree;
+    new_chains = &tree;
     assert_three_become(0x401000, "200:100000 200:100400");
     chain_tree_free(&tree);
 }
@@ -227,7 +232,7 @@ static void test_where_stacks_become_chains_maps_are_left_out(void **state)
     static const struct record_change change = {NULL, change_nothing};
     (void)state;
     record_with(PERF_SAMPLE_STACK_USER);
-    merge.change = &change;
+    new_records = &change;
     assert_three_become(0x401000, "200:100000");
 }
 
@@ -241,7 +246,7 @@ static void test_only_where_perf_unwinds_it_is_made_to_forget(void **state)
         assert_int_equal(end_merge(NULL), 0);
         assert_int_equal(begin_merge(NULL), 0);
         record_with(PERF_SAMPLE_STACK_USER);
-        merge.change = changed ? &change : NULL;
+        new_records = changed ? &change : NULL;
         put_process(SECOND);
         put_sample(SECOND, 700);
         load_three();

@@ -59,8 +59,7 @@ static void judge(struct jit_process *process, struct refused_dump *refused, siz
     struct jit_processes processes = {.items = process,
                                       .count = process ? 1 : 0,
                                       .refused = refused,
-                                      .refused_count = refused_count,
-                                      .none = !process};
+                                      .refused_count = refused_count};
     profile_end_records(&recording);
     open_built_profile(&recording, &file);
     assert_int_equal(records_read(&records, &file, &findings), 0);

@@ -1,6 +1,6 @@
-/* Which maps a recording's samples need: against a model that compares each word with each range.
+/* Which ranges a recording's samples meet: against a model that compares each word with each range.
  */
-#include "injector/inject/merge/sampled_addresses.h"
+#include "injector/recording/sampled_addresses.h"
 #include "tests/unit/profile_builder.h"
 
 #include <stdlib.h>
@@ -52,16 +52,18 @@ static void compare_with_model(uint64_t seed)
     for (size_t i = 0; i < RANGES; i++) {
         starts[i] = ARENA + below(&seed, 64) * (ARENA / 64);
         ends[i] = starts[i] + 1 + below(&seed, ARENA / 64);
-        spans[i] = (struct address_span){starts[i], ends[i] + 1};
+        spans[i] = (struct address_span){starts[i], ends[i]};
     }
-    struct sampled_addresses set = {.spans = spans,
-                                    .span_count = address_spans_join(spans, RANGES)};
-    assert_int_equal(sampled_addresses_read(&set, &file, NULL), 0);
+    static struct sampled_addresses set;
+    set = (struct sampled_addresses){0};
+    assert_int_equal(
+        sampled_addresses_read(&set, &file, NULL, spans, address_spans_join(spans, RANGES)), 0);
+    sampled_addresses_sort(&set);
     for (size_t i = 0; i < RANGES; i++) {
         bool met = false;
         for (size_t w = 0; w < SAMPLES * WORDS; w++)
             met = met || (words[w] >= starts[i] && words[w] <= ends[i]);
-        assert_int_equal(sampled_addresses_meet(&set, starts[i], ends[i]), met);
+        assert_int_equal(sampled_addresses_meet(&set, NO_LIFE, starts[i], ends[i]), met);
     }
     sampled_addresses_free(&set);
     perf_file_close(&file);
@@ -74,65 +76,80 @@ static void test_ranges_that_are_met(void **state)
         compare_with_model(seed);
 }
 
-static void test_chains_that_samples_get(void **state)
+static void test_addresses_that_are_added(void **state)
 {
+    static struct sampled_addresses set;
+    const struct address_span spans[] = {{0x1000, 0x2000}};
+    const uint64_t added[] = {0x5000, 0x2001, 0x2000, 0x1800, 0xfff};
     (void)state;
-    struct address_span spans[] = {{0x1000, 0x2000}};
-    struct sampled_addresses set = {.spans = spans, .span_count = 1};
-    struct chain_tree chains = {0};
-    const uint64_t ips[] = {0x1800, 0x5000};
-    begin(SAMPLE_TYPE);
-    open_recording();
-    assert_int_not_equal(chain_tree_add(&chains, ips, 2), UINT32_MAX);
-    assert_int_equal(sampled_addresses_read(&set, &file, &chains), 0);
-    assert_true(sampled_addresses_meet(&set, 0x1800, 0x1801));
-    assert_false(sampled_addresses_meet(&set, 0x1801, 0x1900));
-    assert_true(sampled_addresses_meet(&set, 0x1700, 0x1800)); /* where a call at its end returns */
+    for (size_t i = 0; i < sizeof added / sizeof added[0]; i++)
+        assert_int_equal(sampled_addresses_add(&set, added[i], spans, 1), 0);
+    sampled_addresses_sort(&set);
+    assert_int_equal(set.count, 2);
+    assert_true(sampled_addresses_meet(&set, NO_LIFE, 0x1800, 0x1801));
+    assert_false(sampled_addresses_meet(&set, NO_LIFE, 0x1801, 0x1900));
+    assert_true(sampled_addresses_meet(&set, NO_LIFE, 0x1700, 0x1800)); /* where a call returns */
     sampled_addresses_free(&set);
-    chain_tree_free(&chains);
-    perf_file_close(&file);
 }
 
-static bool are_words(uint64_t more_of_sample_type, bool has_chains)
-{
-    begin(SAMPLE_TYPE | more_of_sample_type);
-    open_recording();
-    bool words = sampled_addresses_are_words(&file, has_chains);
-    perf_file_close(&file);
-    return words;
-}
+#define FAR UINT64_C(0x7f0000001000)
 
-static void test_what_is_not_in_words(void **state)
+/* What the samples of processes 7 and 8 carry: an address where the instruction was, one in an
+ * aligned word, and by 8 two that are not: a short one, and one of 64 bits across two words. */
+static void read_lives(struct sampled_addresses *set, bool by_life)
 {
-    (void)state;
-    assert_true(are_words(0, false));
-    assert_true(are_words(PERF_SAMPLE_CALLCHAIN | PERF_SAMPLE_BRANCH_STACK, false));
-    assert_false(are_words(PERF_SAMPLE_RAW, false));
-    assert_false(are_words(PERF_SAMPLE_RAW, true));
-    assert_false(are_words(PERF_SAMPLE_STACK_USER, false));
-    assert_true(are_words(PERF_SAMPLE_STACK_USER, true)); /* it becomes a chain */
-}
-
-static void test_what_a_processor_traced(void **state)
-{
-    (void)state;
-    const uint64_t traces[1][2] = {{0, 8}};
+    struct process_life items[] = {{.pid = 7, .next = {UINT64_MAX, UINT64_MAX}},
+                                   {.pid = 8, .next = {UINT64_MAX, UINT64_MAX}}};
+    const struct process_lives lives = {items, 2, 2};
+    const struct address_span spans[] = {{0x1000, 0x9000}, {FAR - 0x1000, FAR + 0x1000}};
+    const uint64_t first[] = {0x2000, 7, 100, 1, 0x3000};
+    const uint64_t second[] = {0x4000, 8, 100, 1, UINT64_C(0x5000) << 32, FAR << 32, FAR >> 32};
     begin(SAMPLE_TYPE);
-    profile_auxtrace(&recording, 8);
-    profile_end_records(&recording);
-    profile_features(&recording, traces, 1);
-    open_built_profile(&recording, &file);
-    assert_false(sampled_addresses_are_words(&file, false));
+    put_words(first, 5);
+    put_words(second, 7);
+    open_recording();
+    *set = (struct sampled_addresses){0};
+    assert_int_equal(sampled_addresses_read(set, &file, by_life ? &lives : NULL, spans, 2), 0);
+    sampled_addresses_sort(set);
     perf_file_close(&file);
+}
+
+static bool has(const struct sampled_addresses *set, uint32_t life, uint64_t addr)
+{
+    return sampled_addresses_meet(set, life, addr, addr);
+}
+
+static void test_addresses_of_a_life(void **state)
+{
+    static struct sampled_addresses set;
+    (void)state;
+    read_lives(&set, true);
+    assert_true(has(&set, 0, 0x2000) && has(&set, 0, 0x3000));
+    assert_true(has(&set, 1, 0x4000) && has(&set, 1, 0x5000) && has(&set, 1, FAR));
+    assert_false(has(&set, 1, 0x2000) || has(&set, 0, 0x4000));
+    assert_true(has(&set, NO_LIFE, 0x3000) && has(&set, NO_LIFE, FAR));
+    sampled_addresses_free(&set);
+}
+
+static void test_without_lives_addresses_are_aligned_words(void **state)
+{
+    static struct sampled_addresses set;
+    (void)state;
+    read_lives(&set, false);
+    assert_true(has(&set, NO_LIFE, 0x2000) && has(&set, NO_LIFE, 0x3000));
+    assert_true(has(&set, NO_LIFE, 0x4000));
+    assert_false(has(&set, NO_LIFE, 0x5000) || has(&set, NO_LIFE, FAR));
+    assert_false(has(&set, 0, 0x2000));
+    sampled_addresses_free(&set);
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_ranges_that_are_met),
-        cmocka_unit_test(test_chains_that_samples_get),
-        cmocka_unit_test(test_what_is_not_in_words),
-        cmocka_unit_test(test_what_a_processor_traced),
+        cmocka_unit_test(test_addresses_that_are_added),
+        cmocka_unit_test(test_addresses_of_a_life),
+        cmocka_unit_test(test_without_lives_addresses_are_aligned_words),
     };
     return cmocka_run_group_tests(tests, make_scratch, remove_scratch);
 }

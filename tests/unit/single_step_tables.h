@@ -115,7 +115,7 @@ static inline void tables_open_image(struct tables *tables, size_t index, int di
     struct tables_image *opened = &tables->images[index];
     char name[IMAGE_FILE_NAME_BYTES], path[256];
     tables_check(tables,
-                 elf_image_write(image, &tables->process, index, dir_fd, NULL, &tables->findings));
+                 elf_image_write(image, &tables->process, index, dir_fd, &tables->findings));
     image_file_name(image, &tables->process, index, name);
     snprintf(path, sizeof path, "%s/%s", tables->directory, name);
     opened->fd = open(path, O_RDONLY | O_CLOEXEC);

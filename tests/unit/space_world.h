@@ -33,7 +33,7 @@ static inline int end_spaces(void **state)
 static inline void read_lives(void)
 {
     assert_int_equal(read_all(NULL), -1);
-    assert_true(processes.none);
+    assert_non_null(processes.no_code);
 }
 
 /* The life of PID that is at TIME. */
@@ -52,7 +52,6 @@ static inline size_t make_process(uint32_t pid, uint64_t time)
     assert_true(processes.count <= SPACE_PROCESSES);
     process->maps =
         process_life_maps(&records, pid, process->begin, process->next, &process->map_count);
-    processes.none = false;
     return processes.count - 1;
 }
 

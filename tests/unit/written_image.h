@@ -46,7 +46,7 @@ static inline void write_planned(struct written *written)
     snprintf(directory, sizeof directory, "%s/%d", scratch, number++);
     assert_int_equal(mkdir(directory, 0700), 0);
     int dir_fd = open(directory, O_RDONLY | O_DIRECTORY);
-    if (elf_image_write(written->image, &built.process, 7, dir_fd, NULL, &findings))
+    if (elf_image_write(written->image, &built.process, 7, dir_fd, &findings))
         fail_msg("%s", findings.failure);
     close(dir_fd);
     image_file_name(written->image, &built.process, 7, name);

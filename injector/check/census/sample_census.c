@@ -2,20 +2,23 @@
 #include "injector/check/census/sample_census.h"
 
 #include "injector/arrays/array.h"
-#include "injector/check/census/dump_nearby.h"
 #include "injector/check/census/sample_order.h"
+#include "injector/log/perf_map/perf_map_file.h"
 #include "injector/recording/perf_data/perf_format.h"
 
 #include <inttypes.h>
-#include <limits.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
+#include <sys/stat.h>
+
+enum { PATH_BYTES = 4096 };
 
 struct collector {
     struct sample_census *census;
     const struct census_question *question;
     const struct process_lives *lives;
+    struct perf_map_search maps;
     struct census_sample *samples;
     size_t sample_count, sample_capacity;
     uint32_t pid; /* of the last sample, and its life */
@@ -105,12 +108,34 @@ static bool find_refusal(const struct collector *collector, uint32_t life, enum 
     return false;
 }
 
-static bool has_map_file(const struct collector *collector, uint32_t pid)
+static bool is_file(const char *path)
 {
-    const char *root = collector->question->root;
-    char path[PATH_MAX];
-    snprintf(path, sizeof path, "%s/tmp/perf-%" PRIu32 ".map", root ? root : "", pid);
-    return !collector->question->no_perf_map && access(path, F_OK) == 0;
+    struct stat status;
+    return stat(path, &status) == 0 && S_ISREG(status.st_mode);
+}
+
+/* LENGTH bytes of DIRECTORY are its name; 0: the current one.  libjitdump makes a directory for
+ * each process. */
+static bool is_in(const char *directory, size_t length, uint32_t pid)
+{
+    char path[PATH_BYTES];
+    const char *slash = length ? "/" : "";
+    int written = snprintf(path, sizeof path, "%.*s%sjit-%" PRIu32 ".dump", (int)length, directory,
+                           slash, pid);
+    if (written < PATH_BYTES && is_file(path))
+        return true;
+    written = snprintf(path, sizeof path, "%.*s%sjitdump-%" PRIu32 "/jit-%" PRIu32 ".dump",
+                       (int)length, directory, slash, pid, pid);
+    return written < PATH_BYTES && is_file(path);
+}
+
+/* Whether jit-PID.dump, which the recording PROFILE does not name, lies where runtimes leave
+ * theirs: beside it, in the current directory, in $JITDUMPDIR, or in /tmp. */
+static bool dump_is_nearby(const char *profile, uint32_t pid)
+{
+    const char *slash = strrchr(profile, '/'), *directory = getenv("JITDUMPDIR");
+    return (slash && is_in(profile, (size_t)(slash - profile), pid)) || is_in("", 0, pid) ||
+           (directory && is_in(directory, strlen(directory), pid)) || is_in("/tmp", 4, pid);
 }
 
 /* The cause for samples of LIFE at addresses that no function in a log ever had. */
@@ -125,7 +150,9 @@ static enum sample_cause cause_of_life(const struct collector *collector, uint32
         return source->perf_map && source->dump_count == 1 ? CAUSE_NOT_IN_MAP : CAUSE_NOT_LOGGED;
     if (dump_is_nearby(collector->question->records->file->path, pid))
         return CAUSE_NO_MARKER;
-    return has_map_file(collector, pid) ? CAUSE_MAP_REFUSED : CAUSE_NO_DUMP;
+    bool has_map =
+        !collector->question->no_perf_map && perf_map_file_is_there(&collector->maps, pid);
+    return has_map ? CAUSE_MAP_REFUSED : CAUSE_NO_DUMP;
 }
 
 static int count_unknown(struct collector *collector, const struct census_sample *sample,
@@ -282,6 +309,7 @@ int sample_census_take(struct sample_census *census, const struct census_questio
                                   .lives = &question->processes->lives,
                                   .life = NO_LIFE};
     *census = (struct sample_census){0};
+    perf_map_search_begin(&collector.maps, question->records, question->root);
     int result = collect(&collector) ||
                          sample_states_find(collector.samples, collector.sample_count, question) ||
                          classify_all(&collector)

@@ -387,9 +387,9 @@ static int collect_forks(struct tree *tree)
 static int find(struct tree *tree)
 {
     uint32_t *order = process_lives_order(&tree->processes->lives);
-    tree->shared.has_child = tree->has_child;
-    int result =
-        order ? shared_code_begin(&tree->shared, tree->processes, order, tree->records) : -1;
+    int result = order ? shared_code_begin(&tree->shared, tree->processes, order, tree->has_child,
+                                           tree->records)
+                       : -1;
     size_t with_dumps = tree->processes->count;
     for (size_t i = 0; !result && i < with_dumps; i++)
         result = share_out(tree, (uint32_t)i);

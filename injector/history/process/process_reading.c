@@ -31,13 +31,13 @@ static bool take_log(struct jit_process *process, struct dump_claim *claim,
  * CLAIM: that it is of, and may have been read for, or NULL. */
 static int take_dump(struct jit_processes *processes, uint32_t life, struct dump_claim *claim,
                      struct jit_dump *dump, char **path, const struct jit_clock *clock,
-                     struct findings *findings)
+                     bool with_lines, struct findings *findings)
 {
     struct jit_process *process = jit_process_of_life(processes, life);
     bool is_read = process && claim && take_log(process, claim, findings);
     if (!process ||
         (!is_read && code_log_read(&process->log, dump, (uint32_t)process->dump_count, clock,
-                                   !processes->no_lines, findings)) ||
+                                   with_lines, findings)) ||
         jit_process_add_dump(process, dump, *path))
         return report_failure(findings, "out of memory");
     dump->data = NULL;
@@ -45,13 +45,13 @@ static int take_dump(struct jit_processes *processes, uint32_t life, struct dump
     return 0;
 }
 
-static int take_given(struct jit_processes *processes, struct given_dumps *given,
+static int take_given(struct jit_processes *processes, struct given_dumps *given, bool with_lines,
                       struct findings *findings)
 {
     for (size_t i = 0; i < given->count; i++) {
         struct given_dump *item = &given->items[i];
         if (item->usable && take_dump(processes, item->life, NULL, &item->dump, &item->path,
-                                      &item->clock, findings))
+                                      &item->clock, with_lines, findings))
             return -1;
     }
     return 0;
@@ -62,8 +62,9 @@ static int take_claims(struct jit_processes *processes, struct dump_claims *clai
 {
     for (size_t i = 0; i < claims->count; i++) {
         struct dump_claim *claim = &claims->items[i];
-        if (claim->state == CLAIM_FOUND && take_dump(processes, claim->life, claim, &claim->dump,
-                                                     &claim->place.path, &claim->clock, findings))
+        if (claim->state == CLAIM_FOUND &&
+            take_dump(processes, claim->life, claim, &claim->dump, &claim->place.path,
+                      &claim->clock, !claims->options.no_lines, findings))
             return -1;
     }
     return 0;
@@ -111,7 +112,7 @@ static int take_refusals(struct jit_processes *processes, const struct dump_clai
  * process, else any. */
 static void find_trailer_record(struct jit_process *process, const struct records *records)
 {
-    const struct sample_layout *layout;
+    const struct sample_format *format;
     if (process->map_count)
         process->trailer_record = process->maps[process->map_count - 1].record;
     if (process->trailer_record.bytes)
@@ -119,7 +120,7 @@ static void find_trailer_record(struct jit_process *process, const struct record
     size_t count;
     const struct recorded_task *tasks = records_tasks_of(records, process->pid, &count);
     for (; count > 0 && !process->trailer_record.bytes; count--)
-        if (perf_record_trailer(records->file, &tasks[count - 1].record, &layout))
+        if (perf_record_trailer(records->file, &tasks[count - 1].record, &format))
             process->trailer_record = tasks[count - 1].record;
     if (!process->trailer_record.bytes)
         records_any_trailer(records, &process->trailer_record);
@@ -146,69 +147,85 @@ static size_t dump_count(const struct jit_processes *processes)
     return count;
 }
 
-/* Neither dump nor map could be used: say why in one sentence. */
-static int no_dump(const struct records *records, struct findings *findings)
+/* Why neither dump nor map could be used, in one sentence.  NULL without memory. */
+static char *why_no_code(const struct records *records, const struct findings *findings)
 {
+    char *text = NULL;
+    const char *path = records->file->path;
     for (size_t i = 0; i < NO_DUMP_REASONS; i++) {
         const struct no_dump_reason *reason = &no_dump_reasons[i];
         if (findings->count[reason->kind])
-            return report_failure(findings, "%s%s", findings->first[reason->kind], reason->remedy);
+            return asprintf(&text, "%s%s", findings->first[reason->kind], reason->remedy) < 0
+                       ? NULL
+                       : text;
     }
     const char *image = injected_image(records);
-    if (image)
-        return report_failure(
-            findings,
-            "%s: has been injected already: it names %s; give perfjit the recording as "
-            "perf record wrote it",
-            records->file->path, image);
-    return report_failure(
-        findings,
-        "%s: no jitdump found: no process in it mapped one (jit-<pid>.dump), and "
-        "none that has executable memory left a perf map that names code there "
-        "(/tmp/perf-<pid>.map); was the runtime told to write one (PERFJIT=dump, node "
-        "--perf-prof, ...)?  If it opened the dump before this recording began (perf "
-        "record -p, --switch-output), name the dump with --jitdump FILE",
-        records->file->path);
+    int length =
+        image ? asprintf(&text,
+                         "%s: has been injected already: it names %s; give perfjit the recording "
+                         "as perf record wrote it",
+                         path, image)
+              : asprintf(&text,
+                         "%s: no jitdump found: no process in it mapped one (jit-<pid>.dump), and "
+                         "none that has executable memory left a perf map that names code there "
+                         "(/tmp/perf-<pid>.map); was the runtime told to write one (PERFJIT=dump, "
+                         "node --perf-prof, ...)?  If it opened the dump before this recording "
+                         "began (perf record -p, --switch-output), name the dump with --jitdump "
+                         "FILE",
+                         path);
+    return length < 0 ? NULL : text;
 }
 
 static int read_dumps(struct jit_processes *processes, const struct records *records,
-                      struct given_dumps *given, struct dump_claims *claims,
-                      const struct perf_map_options *perf_maps, const char *root,
-                      struct findings *findings)
+                      const struct jit_processes_request *request, struct given_dumps *given,
+                      struct dump_claims *claims, struct findings *findings)
 {
-    if (given_dumps_add_lives(given, &processes->lives, records, findings) ||
-        dump_claims_collect(claims, records, &processes->lives, root, findings) ||
-        given_dumps_assign(given, claims, findings) || dump_claims_settle(claims, findings) ||
-        dump_rivals_settle(claims, findings) || take_given(processes, given, findings) ||
-        take_claims(processes, claims, findings) || take_markers(processes, claims, findings) ||
-        take_refusals(processes, claims, findings) ||
-        perf_maps_read(processes, records, perf_maps, findings))
-        return -1;
-    processes->none = dump_count(processes) == 0;
-    if (processes->none)
-        return no_dump(records, findings);
-    return 0;
+    return given_dumps_add_lives(given, &processes->lives, records, findings) ||
+                   dump_claims_collect(claims, &request->claims, records, &processes->lives,
+                                       findings) ||
+                   given_dumps_assign(given, claims, findings) ||
+                   dump_claims_settle(claims, findings) || dump_rivals_settle(claims, findings) ||
+                   take_given(processes, given, !request->claims.no_lines, findings) ||
+                   take_claims(processes, claims, findings) ||
+                   take_markers(processes, claims, findings) ||
+                   take_refusals(processes, claims, findings) ||
+                   perf_maps_read(processes, records, &request->perf_maps, findings)
+               ? -1
+               : 0;
 }
 
-int jit_processes_read(struct jit_processes *processes, const struct records *records,
-                       char *const *extra, size_t extra_count,
-                       const struct perf_map_options *perf_maps, const char *root, bool any_owner,
-                       struct findings *findings)
+static int finish_all(struct jit_processes *processes, const struct records *records,
+                      struct findings *findings)
 {
-    struct dump_claims claims = {.any_owner = any_owner, .no_lines = processes->no_lines};
-    struct given_dumps given;
-    *processes = (struct jit_processes){.no_lines = processes->no_lines};
-    int result = given_dumps_open(&given, extra, extra_count, findings);
-    if (!result)
-        result = process_lives_read(&processes->lives, records, findings);
-    if (!result)
-        result = read_dumps(processes, records, &given, &claims, perf_maps, root, findings);
-    dump_claims_free(&claims);
-    given_dumps_free(&given);
-    if (result || child_processes_find(processes, records, findings))
+    if (child_processes_find(processes, records, findings))
         return -1;
     for (size_t i = 0; i < processes->count; i++)
         if (finish(&processes->items[i], records, findings))
             return -1;
     return child_processes_find_touched(processes, findings);
+}
+
+enum recording_result jit_processes_read(struct jit_processes *processes,
+                                         const struct records *records,
+                                         const struct jit_processes_request *request,
+                                         struct findings *findings)
+{
+    struct dump_claims claims = {0};
+    struct given_dumps given;
+    *processes = (struct jit_processes){0};
+    int result = given_dumps_open(&given, request->dumps, request->dump_count, findings);
+    if (!result)
+        result = process_lives_read(&processes->lives, records, findings);
+    if (!result)
+        result = read_dumps(processes, records, request, &given, &claims, findings);
+    dump_claims_free(&claims);
+    given_dumps_free(&given);
+    if (!result && dump_count(processes) == 0) {
+        jit_processes_clear(processes);
+        processes->no_code = why_no_code(records, findings);
+        if (processes->no_code)
+            return RECORDING_WITHOUT_CODE;
+        result = report_failure(findings, "out of memory");
+    }
+    return result || finish_all(processes, records, findings) ? RECORDING_FAILED : RECORDING_OPEN;
 }

@@ -6,18 +6,28 @@
 #define PERFJIT_PROCESS_READING_H
 
 #include "injector/log/code/jit_process.h"
+#include "injector/log/owner/dump_claim.h"
 #include "injector/log/perf_map/perf_map_source.h"
 
-/* PROCESSES holds nothing yet but no_lines.
- *
- * Find the dumps that PROFILE names, and those in EXTRA (EXTRA_COUNT paths given by hand), and the
- * processes' perf maps as PERF_MAPS says, read them, and collect what PROFILE knows of their
- * processes.  ROOT is NULL or where their root file system is; ANY_OWNER: also dumps that belong to
- * other users.  Returns 0, or -1 with the failure text set: there is no dump and no map, or none
- * that can be used.  Release with jit_processes_free in either case. */
-int jit_processes_read(struct jit_processes *processes, const struct records *records,
-                       char *const *extra, size_t extra_count,
-                       const struct perf_map_options *perf_maps, const char *root, bool any_owner,
-                       struct findings *findings);
+struct jit_processes_request {
+    const struct given_file *dumps; /* beside those that the recording names */
+    size_t dump_count;
+    struct dump_claim_options claims;
+    struct perf_map_options perf_maps;
+};
+
+enum recording_result {
+    RECORDING_OPEN,
+    RECORDING_WITHOUT_CODE, /* there is no dump and no map, or none that can be used; no_code of the
+                               processes says why */
+    RECORDING_FAILED        /* with the failure text set */
+};
+
+/* Find the dumps that PROFILE names, and the processes' perf maps, read them and what is given, and
+ * collect what PROFILE knows of their processes.  Release with jit_processes_free in any case. */
+enum recording_result jit_processes_read(struct jit_processes *processes,
+                                         const struct records *records,
+                                         const struct jit_processes_request *request,
+                                         struct findings *findings);
 
 #endif

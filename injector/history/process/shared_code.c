@@ -4,8 +4,9 @@
 #include <stdlib.h>
 
 int shared_code_begin(struct shared_code *code, const struct jit_processes *processes,
-                      const uint32_t *order, const struct records *records)
+                      const uint32_t *order, const bool *has_child, const struct records *records)
 {
+    code->has_child = has_child;
     struct shared_memory *memory = &code->memory;
     if (shared_memory_find(memory, &processes->lives, order, records))
         return -1;
@@ -17,7 +18,11 @@ int shared_code_begin(struct shared_code *code, const struct jit_processes *proc
     for (size_t i = 0; i < memory->count; i++)
         spans[i] = (struct address_span){memory->holds[i].start, memory->holds[i].end};
     size_t count = address_spans_join(spans, memory->count);
-    int result = sampled_words_read(&code->words, records, &processes->lives, spans, count);
+    code->all_sampled = perf_file_has_feature(records->file, PERF_FEATURE_AUXTRACE);
+    int result = code->all_sampled ? 0
+                                   : sampled_addresses_read(&code->sampled, records->file,
+                                                            &processes->lives, spans, count);
+    sampled_addresses_sort(&code->sampled);
     free(spans);
     return result;
 }
@@ -68,9 +73,9 @@ bool shared_code_is_sampled(const struct shared_code *code, uint32_t life,
 {
     const struct jit_function *function = code_event_function(log, event);
     struct address_span extent = extent_of(log, event);
-    return log->move_count || (function && function->piece) ||
-           sampled_words_meet(&code->words, code->has_child[life] ? NO_LIFE : life, extent.start,
-                              extent.end);
+    return code->all_sampled || log->move_count || (function && function->piece) ||
+           sampled_addresses_meet(&code->sampled, code->has_child[life] ? NO_LIFE : life,
+                                  extent.start, extent.end);
 }
 
 void shared_code_mark(struct code_log *log, const struct code_event *event)
@@ -91,5 +96,5 @@ bool shared_code_is_marked(const struct code_log *log, const struct code_event *
 void shared_code_free(struct shared_code *code)
 {
     shared_memory_free(&code->memory);
-    sampled_words_free(&code->words);
+    sampled_addresses_free(&code->sampled);
 }

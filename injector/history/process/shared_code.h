@@ -7,22 +7,24 @@
 #ifndef PERFJIT_SHARED_CODE_H
 #define PERFJIT_SHARED_CODE_H
 
-#include "injector/history/process/sampled_words.h"
 #include "injector/log/code/jit_process.h"
+#include "injector/recording/sampled_addresses.h"
 #include "injector/recording/shared_memory.h"
 
 struct shared_code {
     struct shared_memory memory;
-    struct sampled_words words;
+    struct sampled_addresses sampled;
+    bool all_sampled;      /* what was sampled is not in the samples */
     const bool *has_child; /* by life; the caller's */
     size_t copies;         /* made so far */
     size_t left_out;       /* because there were too many */
 };
 
-/* Find which memory PROCESSES, whose lives stand in ORDER, share.  CODE is zeros but for has_child.
- * Returns 0, or -1 without memory.  Release with shared_code_free in either case. */
+/* Find which memory PROCESSES, whose lives stand in ORDER, share.  CODE is zeros.  HAS_CHILD says
+ * of each life whether it has one, and must outlive CODE.  Returns 0, or -1 without memory. Release
+ * with shared_code_free in either case. */
 int shared_code_begin(struct shared_code *code, const struct jit_processes *processes,
-                      const uint32_t *order, const struct records *records);
+                      const uint32_t *order, const bool *has_child, const struct records *records);
 
 /* The hold of LIFE, who logged it, on the memory that EVENT of PROCESS is about; NULL: nobody
  * shares that. */

@@ -2,8 +2,39 @@
 #ifndef PERFJIT_CHANGE_H
 #define PERFJIT_CHANGE_H
 
-#include "injector/history/timeline/inheritance.h"
 #include "injector/log/code/code_log.h"
+
+#include "injector/recording/records.h"
+
+/* What a forked child has of its parent's code, where it touches it: a part of the parent's
+ * timeline, and where the child's begins. */
+
+struct inherited_function {
+    uint32_t function;   /* in the parent's timeline's log */
+    uint64_t code_index; /* that it had at the fork */
+    uint32_t next_piece; /* one more than that piece's number in the inheritance; 0: none */
+};
+
+struct inherited_code {
+    uint64_t start, end;
+    uint32_t function; /* in the functions below */
+};
+
+struct inherited_map {
+    uint64_t start, end;
+    const struct recorded_map *map;
+};
+
+struct inheritance {
+    struct inherited_function *functions;
+    size_t function_count, function_capacity;
+    struct inherited_code *code; /* who owned what */
+    size_t code_count, code_capacity;
+    struct inherited_map *maps; /* what was mapped where */
+    size_t map_count, map_capacity;
+};
+
+void inheritance_free(struct inheritance *inheritance);
 
 enum change_kind {
     CHANGE_FUNCTION, /* INDEX is the function */

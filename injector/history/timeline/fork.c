@@ -1,4 +1,4 @@
-/* What a forked child inherits, in the timelines of both: see inheritance.h. */
+/* What a forked child inherits, in the timelines of both: see change.h. */
 #include "injector/history/timeline/player.h"
 
 #include "injector/arrays/array.h"

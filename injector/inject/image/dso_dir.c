@@ -118,11 +118,6 @@ static int move_file(int from_fd, const char *from, int to_fd, const char *to)
     return result;
 }
 
-int dso_dir_rename(int dir_fd, const char *from, const char *to)
-{
-    return move_file(dir_fd, from, dir_fd, to);
-}
-
 int dso_dir_create(int dir_fd, const char *name)
 {
     const char *base;

@@ -36,10 +36,6 @@ int dso_dir_open(struct dso_dir *dir, const char *path, bool own, struct finding
  * its own.  Returns its descriptor, or -1 with errno. */
 int dso_dir_create(int dir_fd, const char *name);
 
-/* Give the file FROM there the name TO, which may be in a folder of its own.  Returns 0, or -1 with
- * errno. */
-int dso_dir_rename(int dir_fd, const char *from, const char *to);
-
 /* Put the files in place.  Returns 0, or -1 with the failure text set. */
 int dso_dir_commit(struct dso_dir *dir, struct findings *findings);
 

@@ -8,7 +8,6 @@
 #include "injector/inject/image/image_name.h"
 #include "injector/inject/image/image_text.h"
 #include "injector/inject/image/symbol_table.h"
-#include "injector/inject/image/text_stream.h"
 #include "injector/inject/image/unwind_table.h"
 
 #include <errno.h>
@@ -434,10 +433,17 @@ static int write_contents(const struct elf_writer *writer, int fd)
 
 /* ---- All together ---- */
 
-static int fill(struct elf_writer *writer, struct findings *findings)
+/* All of the file but its code.  Returns -1 without memory. */
+static int fill(struct elf_writer *writer)
 {
-    if (fill_build_id(writer))
-        return report_failure(findings, "out of memory");
+    const struct jit_image *image = writer->image;
+    if (symbol_table_make(&writer->symbols, image, writer->class) || make_unwind_tables(writer) ||
+        debug_image_make(&writer->debug, image, writer->processes, writer->dump->address_bytes,
+                         writer->dump->big_endian))
+        return -1;
+    symbol_table_fill(&writer->symbols, image, SECTION_TEXT);
+    if (image_text_digest(image, &writer->code) || fill_build_id(writer))
+        return -1;
     fill_note(writer);
     return 0;
 }
@@ -451,23 +457,17 @@ static int cannot_write(const char *name, struct findings *findings)
                           error ? strerror(error) : elf_errmsg(-1));
 }
 
-static int write_small(struct elf_writer *writer, size_t index, int dir_fd,
-                       struct findings *findings)
+/* In front of headers that stand after the text libelf writes zeros: the text comes after them. */
+static int write_file(struct elf_writer *writer, size_t index, int dir_fd,
+                      struct findings *findings)
 {
-    struct progress silent = {0};
     char name[IMAGE_FILE_NAME_BYTES];
-    symbol_table_fill(&writer->symbols, writer->image, SECTION_TEXT);
-    if (image_text_write(writer->image, -1, &silent, &writer->code))
-        return report_failure(findings, "out of memory");
-    if (fill(writer, findings))
-        return -1;
     image_file_name(writer->image, writer->processes, index, name);
     int fd = dso_dir_create(dir_fd, name);
     if (fd < 0)
         return report_failure(findings, "%s: can't make it: %s", name, strerror(errno));
     errno = 0;
-    int result = write_elf(writer, fd) ||
-                         image_text_write(writer->image, fd, writer->progress, NULL) ||
+    int result = write_elf(writer, fd) || image_text_write(writer->image, fd, writer->progress) ||
                          write_contents(writer, fd)
                      ? cannot_write(name, findings)
                      : 0;
@@ -475,52 +475,17 @@ static int write_small(struct elf_writer *writer, size_t index, int dir_fd,
     return result;
 }
 
-/* The rest of a file whose code is there already, under the name PART. */
-static int complete(struct elf_writer *writer, size_t index, int dir_fd, int fd, const char *part,
-                    struct findings *findings)
-{
-    char name[IMAGE_FILE_NAME_BYTES];
-    if (fill(writer, findings))
-        return -1;
-    errno = 0;
-    if (write_elf(writer, fd) || write_contents(writer, fd))
-        return cannot_write(part, findings);
-    image_file_name(writer->image, writer->processes, index, name);
-    return dso_dir_rename(dir_fd, part, name) ? cannot_write(name, findings) : 0;
-}
-
-/* The build-id, and so the name, is only known when the code is there. */
-static int write_large(struct elf_writer *writer, size_t index, int dir_fd,
-                       struct image_draft *draft, struct findings *findings)
-{
-    struct image_text text;
-    image_text_begin(&text, writer->image, writer->processes, dir_fd, draft, writer->progress);
-    symbol_table_fill(&writer->symbols, writer->image, SECTION_TEXT);
-    int fd = image_text_end(&text, &writer->code);
-    if (fd < 0)
-        return cannot_write(text.name, findings);
-    int result = complete(writer, index, dir_fd, fd, text.name, findings);
-    close(fd);
-    return result;
-}
-
 int elf_image_write(struct jit_image *image, const struct jit_process *processes, size_t index,
-                    int dir_fd, struct image_draft *draft, struct findings *findings)
+                    int dir_fd, struct findings *findings)
 {
     struct elf_writer writer = {.image = image,
                                 .processes = processes,
                                 .dump = image_dump(image, processes),
                                 .progress = &findings->progress};
-    int result;
     writer.class = writer.dump->address_bytes == 4 ? ELFCLASS32 : ELFCLASS64;
     fill_section_names(&writer);
-    if (symbol_table_make(&writer.symbols, image, writer.class) || make_unwind_tables(&writer) ||
-        debug_image_make(&writer.debug, image, processes, writer.dump->address_bytes,
-                         writer.dump->big_endian))
-        result = report_failure(findings, "out of memory");
-    else
-        result = image_text_is_large(image) ? write_large(&writer, index, dir_fd, draft, findings)
-                                            : write_small(&writer, index, dir_fd, findings);
+    int result = fill(&writer) ? report_failure(findings, "out of memory")
+                               : write_file(&writer, index, dir_fd, findings);
     symbol_table_free(&writer.symbols);
     free(writer.tables);
     debug_image_free(&writer.debug);
@@ -536,17 +501,15 @@ static uint64_t text_bytes(const struct image_plan *plan)
 }
 
 int elf_images_write(struct image_plan *plan, const struct jit_process *processes, int dir_fd,
-                     bool compress_debug, struct image_draft *draft, struct findings *findings)
+                     bool compress_debug, struct findings *findings)
 {
     progress_begin(&findings->progress, "writing", "", text_bytes(plan));
     for (size_t i = 0; i < plan->image_count; i++) {
         struct jit_image *image = &plan->images[i];
         image->compress_debug = compress_debug;
-        if (interruption_check(findings) ||
-            elf_image_write(image, processes, i, dir_fd, draft, findings))
+        if (interruption_check(findings) || elf_image_write(image, processes, i, dir_fd, findings))
             return -1;
     }
-    image_draft_end(draft);
     progress_end(&findings->progress);
     return 0;
 }

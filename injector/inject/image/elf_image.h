@@ -16,17 +16,15 @@
 #ifndef PERFJIT_ELF_IMAGE_H
 #define PERFJIT_ELF_IMAGE_H
 
-#include "injector/inject/image/image_draft.h"
+#include "injector/inject/layout/jit_image.h"
 
 /* Write IMAGE, number INDEX, of PROCESSES into the directory DIR_FD and set its build-id.  The same
- * input gives the same bytes, with or without a DRAFT, which is in the same directory, or NULL.
- * Returns 0, or -1 with the failure text set. */
+ * input gives the same bytes.  Returns 0, or -1 with the failure text set. */
 int elf_image_write(struct jit_image *image, const struct jit_process *processes, size_t index,
-                    int dir_fd, struct image_draft *draft, struct findings *findings);
+                    int dir_fd, struct findings *findings);
 
-/* The same for all images of PLAN, of PROCESSES, and show how far it is; afterwards there is no
- * DRAFT any more. */
+/* The same for all images of PLAN, of PROCESSES, and show how far it is. */
 int elf_images_write(struct image_plan *plan, const struct jit_process *processes, int dir_fd,
-                     bool compress_debug, struct image_draft *draft, struct findings *findings);
+                     bool compress_debug, struct findings *findings);
 
 #endif

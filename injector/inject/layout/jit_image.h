@@ -115,10 +115,6 @@ enum {
     ROW_LEAD_BYTES = 16,
 };
 
-/* Of these many bytes of code on, a thread that copies it pays: to make one takes as long as to
- * copy some 100 KiB. */
-enum { IMAGE_LARGE_BYTES = 2 << 20 };
-
 void image_plan_free(struct image_plan *plan);
 
 #endif

@@ -4,7 +4,8 @@
 #include "injector/arrays/number_sort.h"
 #include "injector/files/interruption.h"
 #include "injector/inject/merge/added_map.h"
-#include "injector/inject/merge/sampled_addresses.h"
+#include "injector/recording/perf_data/perf_format.h"
+#include "injector/recording/sampled_addresses.h"
 
 #include <stdlib.h>
 
@@ -29,6 +30,18 @@ static int collect_dropped(struct recording_merge *merge, const struct jit_proce
 
 /* ---- Maps that no sample needs ---- */
 
+/* Whether all addresses that are looked up stand in the samples as aligned words: raw data is not
+ * aligned, perf finds more in a copy of the stack than it says, and what a processor traced is in
+ * no sample.  HAS_CHAINS: stacks become chains. */
+static bool are_words(const struct perf_file *file, bool has_chains)
+{
+    uint64_t others = PERF_SAMPLE_RAW | (has_chains ? 0 : PERF_SAMPLE_STACK_USER);
+    for (size_t i = 0; i < file->event_count; i++)
+        if (file->events[i].format.sample_type & others)
+            return false;
+    return !perf_file_has_feature(file, PERF_FEATURE_AUXTRACE);
+}
+
 /* Of a recording that is so many times as large as the maps, reading all samples once more would
  * take longer than the maps do. */
 enum { LARGE_FOR_MAPS = 16, MAP_BYTES = 128 };
@@ -38,16 +51,14 @@ static bool is_map(const struct added_record *record)
     return record->kind < ADDED_COMM;
 }
 
-/* Where the maps are, with the address after each, which a call at its end returns to.  NULL
- * without memory; the caller frees it. */
+/* Where the maps are.  NULL without memory; the caller frees it. */
 static struct address_span *spans_of(const struct added_records *added, size_t *count)
 {
     struct address_span *spans = calloc(added->count + 1, sizeof *spans);
     *count = 0;
     for (size_t i = 0; spans && i < added->count; i++)
         if (is_map(&added->items[i]))
-            spans[(*count)++] =
-                (struct address_span){added->items[i].start, added->items[i].end + 1};
+            spans[(*count)++] = (struct address_span){added->items[i].start, added->items[i].end};
     if (spans)
         *count = address_spans_join(spans, *count);
     return spans;
@@ -66,7 +77,7 @@ static int keep_met(struct added_records *added, const struct sampled_addresses 
         if (first)
             named[record->index] = true;
         if (!is_map(record) || first ||
-            sampled_addresses_meet(addresses, record->start, record->end))
+            sampled_addresses_meet(addresses, NO_LIFE, record->start, record->end))
             added->items[kept++] = *record;
     }
     added->count = named ? kept : added->count;
@@ -79,13 +90,17 @@ static int keep_met(struct added_records *added, const struct sampled_addresses 
 static int leave_out_unmet(struct recording_merge *merge, struct findings *findings)
 {
     const struct perf_file *file = merge->source.records->file;
-    if (!sampled_addresses_are_words(file, merge->change != NULL) ||
+    if (!are_words(file, merge->request.change != NULL) ||
         merge->added.count * MAP_BYTES < file->records.size / LARGE_FOR_MAPS)
         return 0;
+    size_t count;
     struct sampled_addresses addresses = {0};
-    struct address_span *spans = spans_of(&merge->added, &addresses.span_count);
-    addresses.spans = spans;
-    int result = spans ? sampled_addresses_read(&addresses, file, merge->chains) : -1;
+    struct address_span *spans = spans_of(&merge->added, &count);
+    int result = spans ? sampled_addresses_read(&addresses, file, NULL, spans, count) : -1;
+    const struct chain_tree *chains = merge->request.chains;
+    for (size_t i = 1; !result && chains && i < chains->count; i++)
+        result = sampled_addresses_add(&addresses, chains->nodes[i].ip, spans, count);
+    sampled_addresses_sort(&addresses);
     if (!result)
         result = keep_met(&merge->added, &addresses, merge->source.plan->image_count);
     sampled_addresses_free(&addresses);
@@ -93,23 +108,24 @@ static int leave_out_unmet(struct recording_merge *merge, struct findings *findi
     return result ? report_failure(findings, "out of memory") : 0;
 }
 
-int recording_merge_plan(struct recording_merge *merge, const struct records *records,
-                       const struct jit_processes *processes, struct timeline *timelines,
-                       const struct image_plan *plan, const char *dso_dir,
-                       struct findings *findings)
+int recording_merge_plan(struct recording_merge *merge,
+                         const struct recording_merge_request *request, struct findings *findings)
 {
-    enum reset_policy resets = merge->change ? RESET_NEVER : unwinder_reset_policy(records->file);
-    merge->source =
-        (struct added_record_source){records, processes->items, plan, dso_dir, &records->threads};
+    const struct records *records = request->records;
+    const struct jit_processes *processes = request->processes;
+    enum reset_policy resets = request->change ? RESET_NEVER : unwinder_reset_policy(records->file);
+    merge->request = *request;
+    merge->source = (struct added_record_source){records, processes->items, request->plan,
+                                                 request->dso_dir, &records->threads};
     for (size_t i = 0; i < processes->count; i++)
         if (interruption_check(findings) ||
-            added_maps_add(&merge->added, &timelines[i], &processes->items[i], (uint32_t)i, plan,
-                           &records->threads, resets, findings))
+            added_maps_add(&merge->added, &request->timelines[i], &processes->items[i], (uint32_t)i,
+                           request->plan, &records->threads, resets, findings))
             return -1;
     added_records_sort(&merge->added);
     if (leave_out_unmet(merge, findings))
         return -1;
-    return collect_dropped(merge, processes, timelines, findings);
+    return collect_dropped(merge, processes, request->timelines, findings);
 }
 
 static bool added_time(void *context, size_t index, uint64_t *time_ns)
@@ -128,12 +144,12 @@ static int added_put(void *context, size_t index, struct byte_sink *sink)
 }
 
 int recording_merge_write(struct recording_merge *merge, struct output_file *output,
-                        struct findings *findings)
+                          struct findings *findings)
 {
     struct record_source added = {merge, added_time, added_put};
     const struct records *records = merge->source.records;
     return perf_rewrite(output, records->file, &records->marks, merge->dropped,
-                        merge->dropped_count, &added, merge->change, findings);
+                        merge->dropped_count, &added, merge->request.change, findings);
 }
 
 void recording_merge_free(struct recording_merge *merge)

@@ -44,7 +44,7 @@ struct jit_process *jit_process_of_life(struct jit_processes *processes, uint32_
 
 const struct jit_process *jit_processes_find(const struct jit_processes *processes, uint32_t life)
 {
-    if (processes->none || !processes->by_life || processes->by_life[life] == NO_PROCESS)
+    if (!processes->by_life || processes->by_life[life] == NO_PROCESS)
         return NULL;
     return &processes->items[processes->by_life[life]];
 }
@@ -79,7 +79,7 @@ bool jit_process_dumps_are_one(const struct jit_process *process, uint32_t stage
            jit_dump_name_is_stage_of(paths[body], paths[stage]);
 }
 
-void jit_processes_free(struct jit_processes *processes)
+void jit_processes_clear(struct jit_processes *processes)
 {
     for (size_t i = 0; i < processes->count; i++) {
         struct jit_process *process = &processes->items[i];
@@ -96,7 +96,16 @@ void jit_processes_free(struct jit_processes *processes)
     }
     free(processes->items);
     free(processes->by_life);
+    processes->items = NULL;
+    processes->by_life = NULL;
+    processes->count = processes->capacity = 0;
+}
+
+void jit_processes_free(struct jit_processes *processes)
+{
+    jit_processes_clear(processes);
     free(processes->marker_offsets);
     free(processes->refused);
+    free(processes->no_code);
     process_lives_free(&processes->lives);
 }

@@ -54,7 +54,7 @@ struct jit_process {
     struct perfmap_table *perf_map; /* what names in the log point into, or NULL; it stands among
                                        the dumps, without data */
     struct perf_map_counts perf_map_counts;
-    uint64_t load_slack_ns;         /* how long before its LOAD record a function may have run */
+    uint64_t load_slack_ns;          /* how long before its LOAD record a function may have run */
     const struct recorded_map *maps; /* of this life, by time, in the profile; markers included */
     size_t map_count;
     struct jit_fork *forks; /* by time */
@@ -75,13 +75,12 @@ struct jit_processes {
     struct jit_process *items; /* by begin: parents before their children */
     size_t count, capacity;
     uint32_t *by_life; /* index into items, or NO_PROCESS; NULL while there are none */
-    bool no_lines;     /* set by the caller: leave records of source lines alone */
     struct process_lives lives;
     uint64_t *marker_offsets; /* of the marker records, which are not passed on */
     size_t marker_count, marker_capacity;
     struct refused_dump *refused;
     size_t refused_count, refused_capacity;
-    bool none; /* there is no dump and no map that can be used; lives and refused are valid */
+    char *no_code; /* why there is no item: no dump and no map can be used; NULL: there is one */
 };
 
 /* The process of LIFE, made if there is none yet, which may move the others.  All lives must be
@@ -100,6 +99,9 @@ int jit_process_add_dump(struct jit_process *process, const struct jit_dump *dum
 /* Whether dump number STAGE of PROCESS is the stage of its dump BODY, or the other way round: they
  * have one numbering of functions. */
 bool jit_process_dumps_are_one(const struct jit_process *process, uint32_t stage, uint32_t body);
+
+/* Forget all processes, but not the lives, nor what was refused. */
+void jit_processes_clear(struct jit_processes *processes);
 
 void jit_processes_free(struct jit_processes *processes);
 

@@ -5,7 +5,6 @@
 #include "injector/arrays/number_sort.h"
 #include "injector/log/code/line_assignment.h"
 #include "injector/log/code/unwind_info.h"
-#include "injector/log/jitdump/dump_ahead.h"
 
 #include <inttypes.h>
 #include <string.h>
@@ -464,13 +463,8 @@ int code_log_read(struct code_log *log, const struct jit_dump *dump, uint32_t du
                                 .dump_first_function = log->function_count,
                                 .first_function = log->function_count,
                                 .first_index = log->function_count};
-    struct dump_ahead ahead;
     report_header_quirks(&reader);
-    dump_ahead_begin(&ahead, dump);
-    int result = read_records(&reader);
-    dump_ahead_end(&ahead);
-    if (!result)
-        result = assign(&reader);
+    int result = read_records(&reader) || assign(&reader);
     free(reader.blobs.items);
     free(reader.line_records.items);
     return result ? report_failure(findings, "out of memory") : 0;

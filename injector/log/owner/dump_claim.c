@@ -6,16 +6,47 @@
 #include "injector/log/code/log_reader.h"
 #include "injector/log/jitdump/dump_name.h"
 #include "injector/log/owner/dump_machine.h"
+#include "injector/log/owner/dump_place.h"
 #include "injector/log/owner/dump_probe.h"
-#include "injector/log/owner/dump_trust.h"
 #include "injector/log/owner/injected_image.h"
 #include "injector/recording/host/live_process.h"
+#include "injector/recording/host/trusted_owner.h"
 
 #include <inttypes.h>
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
+
+/* ---- Whether a file may be read as a dump ---- */
+
+/* Whether what stands in a file may be read as a process's dump.
+ *
+ * Who owns it does not matter if it is the very file that the process mapped.  Anybody can put
+ * another one in its place: that must be of somebody who is trusted (trusted_owner.h), or, where
+ * the recording does not tell the file, of the process's own user.
+ */
+
+enum dump_trust {
+    DUMP_UNTRUSTED,  /* its owner could have written anything that perfjit reads */
+    DUMP_OF_PROCESS, /* its owner is the process's user, who could have written to it anyway:
+                        trusted if it is what the process wrote */
+    DUMP_TRUSTED     /* whatever it is */
+};
+
+/* Of DUMP, which stands for what LIFE mapped by MAP; IDENTITY: whether it is that file. */
+static enum dump_trust dump_trust_of(const struct dump_origin *origin,
+                                     const struct process_life *life, const struct perf_map *map,
+                                     const struct jit_dump *dump, enum file_identity identity)
+{
+    struct live_process live;
+    if (dump_origin_is_proven(origin, map, dump) ||
+        owner_is_trusted(dump->owner_uid, origin->recording_owner))
+        return DUMP_TRUSTED;
+    bool own = identity != FILE_OTHER && dump_place_lives(origin->records, life, &live) &&
+               live.uid == dump->owner_uid;
+    return own ? DUMP_OF_PROCESS : DUMP_UNTRUSTED;
+}
 
 bool dump_claim_same_file(const struct perf_map *a, const struct perf_map *b)
 {
@@ -71,17 +102,15 @@ static bool is_marker(struct dump_probe *probe, const struct perf_map *map, uint
     return dump_probe_may_be(map) && dump_probe_file(probe, map, number, failed);
 }
 
-int dump_claims_collect(struct dump_claims *claims, const struct records *records,
-                        const struct process_lives *lives, const char *root,
+int dump_claims_collect(struct dump_claims *claims, const struct dump_claim_options *options,
+                        const struct records *records, const struct process_lives *lives,
                         struct findings *findings)
 {
     bool failed = false;
-    struct dump_probe probe = {.root = root};
-    *claims = (struct dump_claims){.records = records,
+    struct dump_probe probe = {.root = options->root};
+    *claims = (struct dump_claims){.options = *options,
+                                   .records = records,
                                    .lives = lives,
-                                   .root = root,
-                                   .any_owner = claims->any_owner,
-                                   .no_lines = claims->no_lines,
                                    .are_told = injected_image(records) != NULL};
     dump_origin_begin(&claims->origin, records);
     for (size_t i = 0; i < records->map_count && !failed; i++) {
@@ -328,9 +357,10 @@ static bool is_stage(const struct dump_claim *claim)
 
 static enum dump_trust trust_of(const struct dump_claims *claims, const struct dump_claim *claim)
 {
-    return claims->any_owner ? DUMP_TRUSTED
-                             : dump_trust_of(&claims->origin, dump_claim_life(claims, claim),
-                                             &claim->map->map, &claim->dump, claim->place.identity);
+    return claims->options.any_owner
+               ? DUMP_TRUSTED
+               : dump_trust_of(&claims->origin, dump_claim_life(claims, claim), &claim->map->map,
+                               &claim->dump, claim->place.identity);
 }
 
 static void refuse_owner(const struct dump_claims *claims, struct dump_claim *claim,
@@ -372,8 +402,8 @@ static int read_log(const struct dump_claims *claims, struct dump_claim *claim,
         return 0;
     claim->is_read = true;
     claim->findings.progress = findings->progress;
-    int result =
-        code_log_read(&claim->log, &claim->dump, 0, &as_it_is, !claims->no_lines, &claim->findings);
+    int result = code_log_read(&claim->log, &claim->dump, 0, &as_it_is, !claims->options.no_lines,
+                               &claim->findings);
     findings->progress = claim->findings.progress;
     return result ? report_failure(findings, "%s", claim->findings.failure) : 0;
 }
@@ -524,7 +554,7 @@ static int find_file(struct dump_claims *claims, struct dump_claim *claim, bool 
     enum dump_place_result result;
     const struct dump_place_question question = {
         &claims->origin, dump_claim_life(claims, claim), claim->map,
-        claim->number,   is_foreign(claims, claim),      claims->root};
+        claim->number,   is_foreign(claims, claim),      claims->options.root};
     if (question.foreign && is_shared(claims, claim)) {
         claim->state = CLAIM_SETTLED;
         return 0;

@@ -21,7 +21,7 @@
  *                            after the mapping, and the records are of the process's life.  If they
  *                            are not, it was overwritten.
  *
- * And its owner must be trusted (dump_trust.h).
+ * And its owner must be trusted (enum dump_trust).
  */
 #ifndef PERFJIT_DUMP_CLAIM_H
 #define PERFJIT_DUMP_CLAIM_H
@@ -41,8 +41,8 @@ struct dump_claim {
     uint32_t life;
     uint32_t number; /* the pid in the file's name; if it is not named like a dump, in its header */
     const struct recorded_map *map; /* the first of this file that was recorded, else synthesized */
-    bool named;                    /* like a dump */
-    bool chosen;                   /* for a dump that was given by hand */
+    bool named;                     /* like a dump */
+    bool chosen;                    /* for a dump that was given by hand */
     bool closed; /* its dump, or the one that was given, was closed by its process */
     enum claim_state state;
     enum finding_kind refusal; /* if REFUSED: why; for its times: FINDING_CLOCK_USELESS */
@@ -61,18 +61,22 @@ struct dump_marker {
     size_t claim;
 };
 
+struct dump_claim_options {
+    const char *root; /* where the processes' root file system is, or NULL */
+    bool any_owner;   /* use other users' files, too */
+    bool no_lines;    /* leave records about source lines alone */
+};
+
 struct dump_claims {
+    struct dump_claim_options options;
     const struct records *records;
     struct dump_origin origin;
-    const char *root;
     const struct process_lives *lives;
     struct dump_claim *items; /* by pid, then by time */
     size_t count, capacity;
     struct dump_marker *markers;
     size_t marker_count, marker_capacity;
     struct shared_clocks clocks; /* what the dumps show together */
-    bool any_owner;              /* use other users' files, too */
-    bool no_lines;               /* leave records about source lines alone */
     bool are_told;               /* PROFILE has been injected: what was refused then is known */
 };
 
@@ -81,11 +85,10 @@ struct dump_claims {
     "the file there was written anew by a later program of the same process (exec): what was "     \
     "logged before is gone"
 
-/* Collect the claims in PROFILE.  Of CLAIMS only any_owner and no_lines need be set.  ROOT is NULL
- * or where the processes' root file system is.  Returns 0, or -1 with the failure text set.
- * Release with dump_claims_free in either case. */
-int dump_claims_collect(struct dump_claims *claims, const struct records *records,
-                        const struct process_lives *lives, const char *root,
+/* Collect the claims in PROFILE.  Returns 0, or -1 with the failure text set.  Release with
+ * dump_claims_free in either case. */
+int dump_claims_collect(struct dump_claims *claims, const struct dump_claim_options *options,
+                        const struct records *records, const struct process_lives *lives,
                         struct findings *findings);
 
 /* Find and open the files of the claims that are still open: each is CLAIM_FOUND or CLAIM_REFUSED

@@ -1,10 +1,10 @@
 /* See dump_origin.h. */
 #include "injector/log/owner/dump_origin.h"
 
+#include "injector/recording/host/mapped_path.h"
 #include "injector/recording/perf_data/perf_time.h"
 
 #include <sys/stat.h>
-#include <sys/sysmacros.h>
 
 #define NS_PER_S UINT64_C(1000000000)
 
@@ -51,7 +51,7 @@ static bool have_generations(const struct perf_map *map, const struct jit_dump *
 enum file_identity dump_origin_compare(const struct dump_origin *origin, const struct perf_map *map,
                                        const struct jit_dump *dump)
 {
-    if (!map->has_inode || major(dump->dev) != map->maj || minor(dump->dev) != map->min)
+    if (!mapped_inode_is_on(map, dump->dev))
         return FILE_UNKNOWN;
     if (dump->ino != map->ino) /* another machine's device may have the same number */
         return recording_host_is_here(&origin->host) ? FILE_OTHER : FILE_UNKNOWN;

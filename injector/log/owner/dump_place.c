@@ -2,6 +2,7 @@
 #include "injector/log/owner/dump_place.h"
 
 #include "injector/recording/host/live_process.h"
+#include "injector/recording/host/mapped_path.h"
 #include "injector/recording/host/recording_host.h"
 #include "injector/recording/perf_data/perf_time.h"
 
@@ -102,16 +103,6 @@ void dump_place_missing(char text[DUMP_PLACE_TEXT_BYTES],
     free(moved);
 }
 
-/* A copy of MAP's path without " (deleted)", below PREFIX. */
-static char *path_below(const char *prefix, const struct perf_map *map)
-{
-    char *path;
-    return asprintf(&path, "%s%s%.*s", prefix, prefix[0] && map->filename[0] != '/' ? "/" : "",
-                    (int)perf_map_name_length(map->filename), map->filename) < 0
-               ? NULL
-               : path;
-}
-
 struct search {
     const struct dump_place_question *question;
     struct dump_place *place; /* the best so far */
@@ -153,15 +144,15 @@ static void release(struct dump_place *place)
     free(place->path);
 }
 
-/* Look at the map's path below PREFIX. */
-static int look(struct search *search, const char *prefix, bool trusted)
+/* Look at the map's path below ROOT. */
+static int look(struct search *search, const char *root, bool trusted)
 {
     struct stat status;
     struct dump_place place = {.identity = FILE_UNKNOWN};
     const struct dump_place_question *question = search->question;
     if (is_found(search))
         return 0;
-    place.path = path_below(prefix, &question->map->map);
+    place.path = mapped_path(root, question->map->map.filename);
     if (!place.path)
         return -1;
     if (stat(place.path, &status)) {

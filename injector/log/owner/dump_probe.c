@@ -3,6 +3,7 @@
 
 #include "injector/files/regular_file.h"
 #include "injector/recording/host/live_process.h"
+#include "injector/recording/host/mapped_path.h"
 #include "jitdump/format/byte_cursor.h"
 #include "jitdump/format/jitdump_format.h"
 
@@ -55,11 +56,10 @@ static bool read_path(const char *path, uint32_t *pid)
     return is_dump;
 }
 
-/* PREFIX and the map's path. */
-static bool read_below(const char *prefix, const char *name, uint32_t *pid, bool *failed)
+static bool read_below(const char *root, const char *name, uint32_t *pid, bool *failed)
 {
-    char *path;
-    if (asprintf(&path, "%s%.*s", prefix, (int)perf_map_name_length(name), name) < 0) {
+    char *path = mapped_path(root, name);
+    if (!path) {
         *failed = true;
         return false;
     }

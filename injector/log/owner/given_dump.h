@@ -1,26 +1,38 @@
-/* The dumps given by hand, with --jitdump: whose each is, and for which of the profile's claims it
- * stands.
+/* The dumps given by hand, with --jitdump [PID:]FILE: whose each is, and which of the profile's
+ * claims it stands for.
  *
- * A given dump belongs to a process that mapped that very file, else to one that mapped a file of
- * its name, else to one that mapped a dump of the pid in its header, else to the process whose pid
- * is in its name or header.  Of several (containers have equal pids inside) to the one that mapped
- * its dump when the header was written; if the times don't tell, to that of several lives of one
- * pid in which most of it was loaded.  No two stand for one claim, and what could be of several
- * processes is left out. It stands for a dump of the same name in any directory, and under another
- * name for one that is missing.
+ * With a PID it is that process's: of its newest life in which any of the dump was logged.  Else it
+ * is of a process that mapped that very file; or one of its name; or, if it is not named like a
+ * dump, one with the pid in its header; or of the process that has the pid in its name or header.
+ * Lives in which nothing of it was logged are left aside, unless that is all of them.  Where
+ * several are left, or two dumps could be the same one of a process, nothing is guessed: the
+ * failure text names them.
+ *
+ * A dump stands for one of the same name in any directory, and under another name for one that is
+ * missing.
  */
 #ifndef PERFJIT_GIVEN_DUMP_H
 #define PERFJIT_GIVEN_DUMP_H
 
 #include "injector/log/owner/dump_claim.h"
+#include "injector/recording/given_file.h"
+
+enum claim_match {
+    MATCH_FILE, /* it is the very file that was mapped */
+    MATCH_NAME,
+    MATCH_HEADER, /* the number is the pid in its header */
+    CLAIM_MATCHES /* it does not match */
+};
 
 struct given_dump {
     char *path;
+    uint32_t pid; /* as it was given; 0: it was not */
     struct jit_dump dump;
     struct jit_clock clock;
     bool usable;
+    enum claim_match how; /* the claims that match best do */
     uint32_t life;
-    struct dump_claim *match; /* that it is chosen for; NULL: by its pid */
+    struct dump_claim *match; /* of its life, that it may stand for, or NULL */
 };
 
 struct given_dumps {
@@ -28,10 +40,10 @@ struct given_dumps {
     size_t count;
 };
 
-/* Open the COUNT files PATHS.  One that can't be used is a finding if it is named like a dump, else
- * a failure.  Returns 0, or -1 with the failure text set.  Release with given_dumps_free in either
+/* Open the COUNT FILES.  One that can't be used is a finding if it is named like a dump, else a
+ * failure.  Returns 0, or -1 with the failure text set.  Release with given_dumps_free in either
  * case. */
-int given_dumps_open(struct given_dumps *given, char *const *paths, size_t count,
+int given_dumps_open(struct given_dumps *given, const struct given_file *files, size_t count,
                      struct findings *findings);
 
 /* Add to LIVES those processes that they name and of which PROFILE has only samples: a piece of a

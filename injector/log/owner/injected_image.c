@@ -1,9 +1,9 @@
 /* See injected_image.h. */
 #include "injector/log/owner/injected_image.h"
 
+#include "injector/recording/host/mapped_path.h"
 #include "injector/text/file_name.h"
 
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -47,10 +47,8 @@ const char *injected_image(const struct records *records)
 
 static bool is_below(const char *root, const char *path)
 {
-    char *below;
-    if (!root || asprintf(&below, "%s%s", root, path) < 0)
-        return false;
-    bool is_there = access(below, F_OK) == 0;
+    char *below = root ? mapped_path(root, path) : NULL;
+    bool is_there = below && access(below, F_OK) == 0;
     free(below);
     return is_there;
 }

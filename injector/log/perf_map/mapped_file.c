@@ -4,13 +4,13 @@
 #include "injector/arrays/array.h"
 #include "injector/arrays/number_sort.h"
 #include "injector/files/regular_file.h"
+#include "injector/recording/host/mapped_path.h"
 
 #include <gelf.h>
 #include <search.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <sys/sysmacros.h>
 #include <unistd.h>
 
 /* Of a symbol table; Chromium's has 50 MB. */
@@ -41,22 +41,20 @@ struct mapped_file *mapped_files_get(struct mapped_files *files, const struct pe
     return NULL;
 }
 
-/* Open what is at the map's path below PREFIX, if it is a regular file and can be the one that was
+/* Open what is at the map's path below ROOT, if it is a regular file and can be the one that was
  * mapped. */
-static int open_below(const struct mapped_files *files, const char *prefix,
+static int open_below(const struct mapped_files *files, const char *root,
                       const struct perf_map *map)
 {
     struct stat status;
-    char *path;
-    if (asprintf(&path, "%s%.*s", prefix, (int)perf_map_name_length(map->filename), map->filename) <
-        0)
+    char *path = mapped_path(root, map->filename);
+    if (!path)
         return -1;
     int fd = regular_file_open(path, 0, &status);
     free(path);
     if (fd < 0)
         return -1;
-    bool same_device = !files->is_elsewheres && map->has_inode &&
-                       major(status.st_dev) == map->maj && minor(status.st_dev) == map->min;
+    bool same_device = !files->is_elsewheres && mapped_inode_is_on(map, status.st_dev);
     if (status.st_size > 0 && !(same_device && status.st_ino != map->ino))
         return fd;
     close(fd);

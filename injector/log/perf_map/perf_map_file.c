@@ -233,16 +233,24 @@ static char *path_in(enum place place, const struct perf_map_search *search, uin
     return length < 0 ? NULL : path;
 }
 
+/* The process PID in PROCESS, if it still lives here; else NULL. */
+static const struct live_process *find_live(const struct perf_map_search *search, uint32_t pid,
+                                            struct live_process *process)
+{
+    return recording_host_is_here(&search->host) &&
+                   live_process_read(process, pid, search->recorded_wall_ns)
+               ? process
+               : NULL;
+}
+
 int perf_map_file_find(struct perfmap_table **table, char **path,
                        const struct perf_map_search *search, uint32_t pid, uint64_t began_ns,
                        struct findings *findings)
 {
-    struct live_process process, *live = NULL;
+    struct live_process process;
+    const struct live_process *live = find_live(search, pid, &process);
     *table = NULL;
     *path = NULL;
-    if (recording_host_is_here(&search->host) &&
-        live_process_read(&process, pid, search->recorded_wall_ns))
-        live = &process;
     for (int place = 0; place < PLACES; place++) {
         bool applies;
         char *candidate = path_in((enum place)place, search, pid, live, &applies);
@@ -259,4 +267,21 @@ int perf_map_file_find(struct perfmap_table **table, char **path,
             return 0;
     }
     return 0;
+}
+
+/* Another machine's map is not in this one's /tmp. */
+bool perf_map_file_is_there(const struct perf_map_search *search, uint32_t pid)
+{
+    struct live_process process;
+    const struct live_process *live = find_live(search, pid, &process);
+    int places = recording_host_is_here(&search->host) ? PLACES : PLACE_TMP;
+    bool found = false;
+    for (int place = 0; place < places && !found; place++) {
+        bool applies;
+        struct stat status;
+        char *path = path_in((enum place)place, search, pid, live, &applies);
+        found = path && lstat(path, &status) == 0;
+        free(path);
+    }
+    return found;
 }

@@ -44,6 +44,9 @@ int perf_map_file_find(struct perfmap_table **table, char **path,
                        const struct perf_map_search *search, uint32_t pid, uint64_t began_ns,
                        struct findings *findings);
 
+/* Whether there is a file where that map may be; it may be one that can't be used. */
+bool perf_map_file_is_there(const struct perf_map_search *search, uint32_t pid);
+
 /* Read the map PATH, which was given with --perf-map.  Returns 0, or -1 with the failure text set.
  */
 int perf_map_file_read(struct perfmap_table **table, const char *path, struct findings *findings);

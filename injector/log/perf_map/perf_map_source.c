@@ -15,7 +15,7 @@
 
 /* What a process's mappings, and its dumps, say of its addresses. */
 struct surroundings {
-    bool given;                     /* its map, by the user */
+    bool given;                      /* its map, by the user */
     const struct recorded_map *maps; /* by time */
     size_t map_count;
     struct address_map memory; /* executable memory: the index of the map that first covered it; the
@@ -421,24 +421,17 @@ static bool was_given(const uint32_t *pids, size_t count, uint32_t pid)
     return false;
 }
 
-/* Take TEXT apart: PID:FILE, or FILE named perf-<pid>.map. */
-static int parse_given(const char *text, uint32_t *pid, const char **path,
-                       struct findings *findings)
+/* Whose GIVEN is. */
+static int pid_of(const struct given_file *given, uint32_t *pid, struct findings *findings)
 {
-    char *end;
-    unsigned long long number = strtoull(text, &end, 10);
-    *path = text;
-    if (*text >= '0' && *text <= '9' && *end == ':' && number <= UINT32_MAX) {
-        *pid = (uint32_t)number;
-        *path = end + 1;
-        if (!**path)
-            return report_failure(findings, "--perf-map %s names no file: --perf-map PID:FILE",
-                                  text);
-    } else if (!perf_map_name_pid(text, pid)) {
+    *pid = given->pid;
+    if (!*given->path)
+        return report_failure(findings, "--perf-map %s names no file: --perf-map PID:FILE",
+                              given->text);
+    if (!given->pid && !perf_map_name_pid(given->path, pid))
         return report_failure(
             findings, "%s: not named perf-<pid>.map; say whose it is with --perf-map PID:FILE",
-            text);
-    }
+            given->path);
     return 0;
 }
 
@@ -471,8 +464,8 @@ static int take_all_given(struct jit_processes *processes, const struct perf_map
                           struct findings *findings)
 {
     for (size_t i = 0; i < options->given_count; i++) {
-        const char *path;
-        if (parse_given(options->given[i], &pids[i], &path, findings))
+        const char *path = options->given[i].path;
+        if (pid_of(&options->given[i], &pids[i], findings))
             return -1;
         if (was_given(pids, i, pids[i]))
             return report_failure(findings, "%s: process %" PRIu32 " has another map given", path,

@@ -15,10 +15,11 @@
 #define PERFJIT_PERF_MAP_SOURCE_H
 
 #include "injector/log/code/jit_process.h"
+#include "injector/recording/given_file.h"
 
 struct perf_map_options {
-    bool only_given;    /* only those given */
-    char *const *given; /* FILE named perf-<pid>.map, or PID:FILE */
+    bool only_given;                /* only those given */
+    const struct given_file *given; /* without a PID named perf-<pid>.map */
     size_t given_count;
     const char *root; /* the recorded processes' root directory, or NULL */
 };

@@ -75,22 +75,6 @@ int kernel_list_begin(struct kernel_list *list, const struct records *records,
     return list->kept_path ? 0 : -1;
 }
 
-/* ---- Reading ---- */
-
-static int expect(struct kernel_candidate *candidate)
-{
-    if (candidate->path && !candidate->ahead)
-        candidate->ahead = kernel_ahead_begin(candidate->path);
-    return !candidate->path || candidate->ahead ? 0 : -1;
-}
-
-/* What perf kept says nothing of modules. */
-int kernel_list_expect(struct kernel_list *list, uint64_t pc)
-{
-    bool by_kept = list->candidates[0].path && pc - list->place.start < list->place.len;
-    return expect(&list->candidates[by_kept ? 0 : 1]);
-}
-
 /* ---- Names ---- */
 
 /* The name of the code that was at PC when the recording was made, by SYMBOLS. */
@@ -107,6 +91,16 @@ static const char *name_of(const struct kernel_list *list, const struct kernel_s
     return in_core || !(core_alone || moved) ? kernel_symbols_at(symbols, addr) : NULL;
 }
 
+/* The kernel takes 40 ms to write its own list: what is not asked for is not read.  Returns -1
+ * without memory. */
+static int read_once(struct kernel_candidate *candidate)
+{
+    if (candidate->has_been_read)
+        return 0;
+    candidate->has_been_read = true;
+    return kernel_symbols_read(&candidate->symbols, candidate->path);
+}
+
 int kernel_list_at(struct kernel_list *list, uint64_t pc, const char **name)
 {
     *name = NULL;
@@ -114,11 +108,9 @@ int kernel_list_at(struct kernel_list *list, uint64_t pc, const char **name)
         struct kernel_candidate *candidate = &list->candidates[i];
         if (!candidate->path)
             continue;
-        const struct kernel_symbols *symbols =
-            expect(candidate) ? NULL : kernel_ahead_wait(candidate->ahead);
-        if (!symbols)
+        if (read_once(candidate))
             return -1;
-        *name = name_of(list, symbols, candidate->core_alone, pc);
+        *name = name_of(list, &candidate->symbols, candidate->core_alone, pc);
     }
     return 0;
 }
@@ -126,7 +118,7 @@ int kernel_list_at(struct kernel_list *list, uint64_t pc, const char **name)
 void kernel_list_end(struct kernel_list *list)
 {
     for (size_t i = 0; i < 2; i++)
-        kernel_ahead_free(list->candidates[i].ahead);
+        kernel_symbols_free(&list->candidates[i].symbols);
     free(list->kept_path);
     *list = (struct kernel_list){0};
 }

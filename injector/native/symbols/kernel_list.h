@@ -16,7 +16,7 @@
 #ifndef PERFJIT_KERNEL_LIST_H
 #define PERFJIT_KERNEL_LIST_H
 
-#include "injector/native/symbols/kernel_ahead.h"
+#include "injector/native/symbols/kernel_symbols.h"
 #include "injector/recording/records.h"
 
 /* Where this machine says what its kernel is. */
@@ -35,8 +35,9 @@ struct kernel_place {
 /* One of the lists. */
 struct kernel_candidate {
     const char *path; /* NULL: not to be used */
-    struct kernel_ahead *ahead;
+    struct kernel_symbols symbols;
     bool core_alone;
+    bool has_been_read;
 };
 
 struct kernel_list {
@@ -50,10 +51,6 @@ struct kernel_list {
  * case. */
 int kernel_list_begin(struct kernel_list *list, const struct records *records,
                       struct kernel_paths paths);
-
-/* The name of PC will be asked for: begin to read beside what the caller does.  Returns 0, or -1
- * without memory. */
-int kernel_list_expect(struct kernel_list *list, uint64_t pc);
 
 /* *NAME is set to that of the code at PC, or to NULL; it is valid until kernel_list_end.  Returns
  * 0, or -1 without memory. */

@@ -2,7 +2,6 @@
 #include "injector/native/symbols/native_symbols.h"
 
 #include "injector/files/regular_file.h"
-#include "injector/files/side_thread.h"
 #include "injector/native/debug_file.h"
 #include "injector/native/symbols/scope_index.h"
 #include "injector/native/symbols/symbol_index.h"
@@ -16,13 +15,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* libelf and libdw are not made for threads; but each module has handles of its own. */
-enum { MOST_THREADS = 4 };
-
 struct symbol_module {
     const char *path;
     int fd; /* of the file, until libdwfl has it; -1: there is none */
-    struct side_thread reader;
     Dwfl *dwfl;
     Dwfl_Module *module; /* or NULL */
     Dwarf_Addr bias;
@@ -194,28 +189,9 @@ static struct symbol_module *module_of(struct native_symbols *symbols,
     struct symbol_module **place = place_of(symbols, file);
     if (!place)
         return NULL;
-    if (*place)
-        side_thread_join(&(*place)->reader);
-    else if ((*place = open_module(symbols->files, file)))
+    if (!*place && (*place = open_module(symbols->files, file)))
         read_module(*place);
     return *place;
-}
-
-int native_symbols_expect(struct native_symbols *symbols, const struct native_file *file)
-{
-    struct symbol_module **place = place_of(symbols, file);
-    if (!place)
-        return -1;
-    if (*place || symbols->threads == MOST_THREADS)
-        return 0;
-    struct symbol_module *module = open_module(symbols->files, file);
-    if (!module)
-        return -1;
-    if (!side_thread_begin(&module->reader, read_module, module))
-        read_module(module);
-    symbols->threads++;
-    *place = module;
-    return 0;
 }
 
 /* ---- Places ---- */
@@ -342,7 +318,6 @@ void native_symbols_free(struct native_symbols *symbols)
 {
     for (size_t i = 0; i < symbols->count; i++)
         if (symbols->modules[i]) {
-            side_thread_join(&symbols->modules[i]->reader);
             symbol_index_free(&symbols->modules[i]->index);
             scope_index_free(&symbols->modules[i]->scopes);
             dwfl_end(symbols->modules[i]->dwfl);

@@ -26,12 +26,7 @@ struct native_symbols {
     const struct native_files *files;
     struct symbol_module **modules; /* by file number */
     size_t count;
-    unsigned threads; /* that were begun */
 };
-
-/* Addresses of FILE will be asked for: a thread begins to read it, if there are not many of these.
- * Returns 0, or -1 without memory. */
-int native_symbols_expect(struct native_symbols *symbols, const struct native_file *file);
 
 /* What is at ADDR, as FILE has it: the innermost inlined call first, the function last.  Returns
  * their number, 1 at least unless there is no memory, at most NATIVE_PLACES. */

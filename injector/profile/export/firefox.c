@@ -11,12 +11,53 @@
  * are as chosen: periods are in ms where the event counts time.  inlineDepth counts
  * from the function, 0, inwards. */
 #include "injector/profile/export/export_format.h"
-#include "injector/profile/export/json_stream.h"
-#include "injector/profile/export/string_list.h"
+#include "injector/text/json_writer.h"
 
 #include <inttypes.h>
+#include <stddef.h>
+#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
+
+/* ---- Strings, numbered anew ---- */
+
+struct string_list {
+    uint32_t *strings;
+    uint32_t *number; /* by string: its place in that + 1; 0: it is not there */
+    size_t count;
+};
+
+/* Of strings below COUNT.  Returns 0, or -1 without memory; to be freed in either case. */
+static int string_list_make(struct string_list *list, size_t count)
+{
+    list->count = 0;
+    list->strings = calloc(count + 1, sizeof *list->strings);
+    list->number = calloc(count + 1, sizeof *list->number);
+    return list->strings && list->number ? 0 : -1;
+}
+
+/* Add STRING, if it is not there. */
+static void string_list_add(struct string_list *list, uint32_t string)
+{
+    if (list->number[string])
+        return;
+    list->strings[list->count++] = string;
+    list->number[string] = (uint32_t)list->count;
+}
+
+/* In time that goes by what is there. */
+static void string_list_empty(struct string_list *list)
+{
+    for (size_t i = 0; i < list->count; i++)
+        list->number[list->strings[i]] = 0;
+    list->count = 0;
+}
+
+static void string_list_free(struct string_list *list)
+{
+    free(list->strings);
+    free(list->number);
+}
 
 enum { CATEGORY_OTHER, CATEGORIES = FRAME_KINDS + 1 };
 
@@ -27,7 +68,7 @@ enum { CATEGORY_OTHER, CATEGORIES = FRAME_KINDS + 1 };
  * Work and text are the thread's own: what other threads have is not gone over for each. */
 struct thread_tables {
     const struct export_request *request;
-    FILE *stream;
+    struct json_writer *json;
     uint32_t thread;
     const uint32_t *samples; /* of the thread, in order of time */
     size_t sample_count;
@@ -50,25 +91,48 @@ static double ms_of(uint64_t ns)
     return (double)ns / 1e6;
 }
 
-static void put_meta(const struct export_request *request, FILE *stream)
+static void put_empty(struct json_writer *json, const char *key)
+{
+    json_array(json, key);
+    json_end_array(json);
+}
+
+static void put_category_of(struct json_writer *json, const char *name, const char *colour)
+{
+    json_object(json, NULL);
+    json_text(json, "name", name);
+    json_text(json, "color", colour);
+    json_array(json, "subcategories");
+    json_text(json, NULL, "Other");
+    json_end_array(json);
+    json_end_object(json);
+}
+
+static void put_meta(const struct export_request *request, struct json_writer *json)
 {
     static const char *const colours[FRAME_KINDS] = {[FRAME_JIT] = "green",
                                                      [FRAME_INTERPRETER] = "yellow",
                                                      [FRAME_NATIVE] = "blue",
                                                      [FRAME_KERNEL] = "orange",
                                                      [FRAME_UNKNOWN] = "grey"};
-    fputs("{\"meta\":{\"version\":27,\"preprocessedProfileVersion\":47,\"interval\":1,"
-          "\"startTime\":0,\"processType\":0,\"stackwalk\":1,\"debug\":false,\"symbolicated\":true,"
-          "\"importedFrom\":\"perfjit\",\"product\":",
-          stream);
-    json_stream_text(stream, request->title);
-    fputs(",\"markerSchema\":[],\"categories\":[{\"name\":\"Other\",\"color\":\"grey\","
-          "\"subcategories\":[\"Other\"]}",
-          stream);
+    json_object(json, "meta");
+    json_number(json, "version", 27);
+    json_number(json, "preprocessedProfileVersion", 47);
+    json_number(json, "interval", 1);
+    json_number(json, "startTime", 0);
+    json_number(json, "processType", 0);
+    json_number(json, "stackwalk", 1);
+    json_flag(json, "debug", false);
+    json_flag(json, "symbolicated", true);
+    json_text(json, "importedFrom", "perfjit");
+    json_text(json, "product", request->title);
+    put_empty(json, "markerSchema");
+    json_array(json, "categories");
+    put_category_of(json, "Other", "grey");
     for (uint32_t i = 0; i < FRAME_KINDS; i++)
-        fprintf(stream, ",{\"name\":\"%s\",\"color\":\"%s\",\"subcategories\":[\"Other\"]}",
-                frame_kind_name(i), colours[i]);
-    fputs("]},\"threads\":[", stream);
+        put_category_of(json, frame_kind_name(i), colours[i]);
+    json_end_array(json);
+    json_end_object(json);
 }
 
 /* ---- Tables ---- */
@@ -85,13 +149,10 @@ typedef void value_writer(const struct thread_tables *tables, size_t i);
 static void put_values(const struct thread_tables *tables, const char *name, size_t count,
                        value_writer *put)
 {
-    fprintf(tables->stream, ",\"%s\":[", name);
-    for (size_t i = 0; i < count; i++) {
-        if (i)
-            putc(',', tables->stream);
+    json_array(tables->json, name);
+    for (size_t i = 0; i < count; i++)
         put(tables, i);
-    }
-    putc(']', tables->stream);
+    json_end_array(tables->json);
 }
 
 /* A column of a value for each node, which are the stacks and frames. */
@@ -108,51 +169,51 @@ static const struct call_frame *function_at(const struct thread_tables *tables, 
 static void put_line_of(const struct thread_tables *tables, const struct call_frame *frame)
 {
     if (frame->line)
-        fprintf(tables->stream, "%" PRIu32, frame->line);
+        json_number(tables->json, NULL, frame->line);
     else
-        fputs("null", tables->stream);
+        json_null(tables->json, NULL);
 }
 
 static void put_null(const struct thread_tables *tables, size_t i)
 {
     (void)i;
-    fputs("null", tables->stream);
+    json_null(tables->json, NULL);
 }
 
 static void put_zero(const struct thread_tables *tables, size_t i)
 {
     (void)i;
-    putc('0', tables->stream);
+    json_number(tables->json, NULL, 0);
 }
 
 static void put_minus_one(const struct thread_tables *tables, size_t i)
 {
     (void)i;
-    fputs("-1", tables->stream);
+    json_difference(tables->json, NULL, -1);
 }
 
 static void put_index(const struct thread_tables *tables, size_t i)
 {
-    fprintf(tables->stream, "%zu", i);
+    json_number(tables->json, NULL, i);
 }
 
 static void put_prefix(const struct thread_tables *tables, size_t i)
 {
     uint32_t parent = tables->request->profile->nodes[tables->nodes[i]].parent;
     if (parent)
-        fprintf(tables->stream, "%" PRIu32, tables->number[parent] - 1);
+        json_number(tables->json, NULL, tables->number[parent] - 1);
     else
-        fputs("null", tables->stream);
+        json_null(tables->json, NULL);
 }
 
 static void put_category(const struct thread_tables *tables, size_t i)
 {
-    fprintf(tables->stream, "%" PRIu32, frame_of(tables, i)->kind + 1);
+    json_number(tables->json, NULL, frame_of(tables, i)->kind + 1);
 }
 
 static void put_depth(const struct thread_tables *tables, size_t i)
 {
-    fprintf(tables->stream, "%" PRIu32, tables->depth[i]);
+    json_number(tables->json, NULL, tables->depth[i]);
 }
 
 /* What ran, or else where the function begins. */
@@ -160,7 +221,7 @@ static void put_line(const struct thread_tables *tables, size_t i)
 {
     uint32_t line = tables->request->profile->nodes[tables->nodes[i]].line;
     if (line)
-        fprintf(tables->stream, "%" PRIu32, line);
+        json_number(tables->json, NULL, line);
     else
         put_line_of(tables, frame_of(tables, i));
 }
@@ -170,21 +231,21 @@ static void put_function(const struct thread_tables *tables, size_t i)
     const struct call_profile *profile = tables->request->profile;
     uint32_t function =
         tables->request->functions->of_frame[profile->nodes[tables->nodes[i]].frame];
-    fprintf(tables->stream, "%" PRIu32, tables->function_number[function] - 1);
+    json_number(tables->json, NULL, tables->function_number[function] - 1);
 }
 
 /* STRING by its number in the thread; the empty one is none. */
 static void put_string(const struct thread_tables *tables, uint32_t string)
 {
     if (string)
-        fprintf(tables->stream, "%" PRIu32, tables->strings.number[string] - 1);
+        json_number(tables->json, NULL, tables->strings.number[string] - 1);
     else
-        fputs("null", tables->stream);
+        json_null(tables->json, NULL);
 }
 
 static void put_name(const struct thread_tables *tables, size_t i)
 {
-    fprintf(tables->stream, "%" PRIu32, tables->strings.number[function_at(tables, i)->name] - 1);
+    json_number(tables->json, NULL, tables->strings.number[function_at(tables, i)->name] - 1);
 }
 
 static void put_file(const struct thread_tables *tables, size_t i)
@@ -195,14 +256,14 @@ static void put_file(const struct thread_tables *tables, size_t i)
 static void put_resource(const struct thread_tables *tables, size_t i)
 {
     uint32_t module = function_at(tables, i)->module;
-    fprintf(tables->stream, "%" PRId64,
-            module ? (int64_t)tables->modules.number[module] - 1 : (int64_t)-1);
+    json_difference(tables->json, NULL,
+                    module ? (int64_t)tables->modules.number[module] - 1 : (int64_t)-1);
 }
 
 static void put_is_js(const struct thread_tables *tables, size_t i)
 {
     const struct call_frame *frame = function_at(tables, i);
-    fputs(frame->kind == FRAME_JIT || frame->tier ? "true" : "false", tables->stream);
+    json_flag(tables->json, NULL, frame->kind == FRAME_JIT || frame->tier);
 }
 
 static void put_first_line(const struct thread_tables *tables, size_t i)
@@ -218,23 +279,23 @@ static void put_implementation(const struct thread_tables *tables, size_t i)
 
 static void put_length(const struct thread_tables *tables)
 {
-    fprintf(tables->stream, "\"length\":%zu", tables->count);
+    json_number(tables->json, "length", tables->count);
 }
 
 static void put_stack_table(const struct thread_tables *tables)
 {
-    fputs(",\"stackTable\":{", tables->stream);
+    json_object(tables->json, "stackTable");
     put_length(tables);
     put_column(tables, "frame", put_index);
     put_column(tables, "prefix", put_prefix);
     put_column(tables, "category", put_category);
     put_column(tables, "subcategory", put_zero);
-    putc('}', tables->stream);
+    json_end_object(tables->json);
 }
 
 static void put_frame_table(const struct thread_tables *tables)
 {
-    fputs(",\"frameTable\":{", tables->stream);
+    json_object(tables->json, "frameTable");
     put_length(tables);
     put_column(tables, "address", put_minus_one);
     put_column(tables, "inlineDepth", put_depth);
@@ -246,13 +307,14 @@ static void put_frame_table(const struct thread_tables *tables)
     put_column(tables, "implementation", put_implementation);
     put_column(tables, "line", put_line);
     put_column(tables, "column", put_null);
-    putc('}', tables->stream);
+    json_end_object(tables->json);
 }
 
 static void put_func_table(const struct thread_tables *tables)
 {
     size_t count = tables->function_count;
-    fprintf(tables->stream, ",\"funcTable\":{\"length\":%zu", count);
+    json_object(tables->json, "funcTable");
+    json_number(tables->json, "length", count);
     put_values(tables, "name", count, put_name);
     put_values(tables, "isJS", count, put_is_js);
     put_values(tables, "relevantForJS", count, put_is_js);
@@ -260,14 +322,14 @@ static void put_func_table(const struct thread_tables *tables)
     put_values(tables, "fileName", count, put_file);
     put_values(tables, "lineNumber", count, put_first_line);
     put_values(tables, "columnNumber", count, put_null);
-    putc('}', tables->stream);
+    json_end_object(tables->json);
 }
 
 /* ---- Libraries ---- */
 
 static void put_lib(const struct thread_tables *tables, size_t i)
 {
-    fprintf(tables->stream, "%" PRIu32, tables->libs.number[tables->modules.strings[i]] - 1);
+    json_number(tables->json, NULL, tables->libs.number[tables->modules.strings[i]] - 1);
 }
 
 static void put_lib_name(const struct thread_tables *tables, size_t i)
@@ -278,37 +340,38 @@ static void put_lib_name(const struct thread_tables *tables, size_t i)
 static void put_type(const struct thread_tables *tables, size_t i)
 {
     (void)i;
-    putc('1', tables->stream); /* a library */
+    json_number(tables->json, NULL, 1); /* a library */
 }
 
 static void put_resource_table(const struct thread_tables *tables)
 {
     size_t count = tables->modules.count;
-    fprintf(tables->stream, ",\"resourceTable\":{\"length\":%zu", count);
+    json_object(tables->json, "resourceTable");
+    json_number(tables->json, "length", count);
     put_values(tables, "lib", count, put_lib);
     put_values(tables, "name", count, put_lib_name);
     put_values(tables, "host", count, put_null);
     put_values(tables, "type", count, put_type);
-    putc('}', tables->stream);
+    json_end_object(tables->json);
 }
 
 /* There is nothing to look up in them: the names are here. */
 static void put_libs(const struct thread_tables *tables)
 {
     static const char *const names[] = {"name", "path", "debugName", "debugPath"};
-    FILE *stream = tables->stream;
-    size_t count = 0;
-    fputs("],\"libs\":[", stream);
+    struct json_writer *json = tables->json;
+    json_array(json, "libs");
     for (size_t i = 0; i < tables->libs.count; i++) {
-        json_stream_comma(stream, &count);
-        fputs("{\"arch\":\"\",\"breakpadId\":\"\",\"codeId\":null", stream);
-        for (size_t name = 0; name < sizeof names / sizeof names[0]; name++) {
-            fprintf(stream, ",\"%s\":", names[name]);
-            json_stream_text(
-                stream, call_profile_string(tables->request->profile, tables->libs.strings[i]));
-        }
-        putc('}', stream);
+        json_object(json, NULL);
+        json_text(json, "arch", "");
+        json_text(json, "breakpadId", "");
+        json_null(json, "codeId");
+        for (size_t name = 0; name < sizeof names / sizeof names[0]; name++)
+            json_text(json, names[name],
+                      call_profile_string(tables->request->profile, tables->libs.strings[i]));
+        json_end_object(json);
     }
+    json_end_array(json);
 }
 
 /* ---- Samples ---- */
@@ -316,34 +379,33 @@ static void put_libs(const struct thread_tables *tables)
 static void put_sample_column(const struct thread_tables *tables, const char *name, int which)
 {
     const struct call_profile *profile = tables->request->profile;
-    size_t count = 0;
-    fprintf(tables->stream, ",\"%s\":[", name);
+    json_array(tables->json, name);
     for (size_t i = 0; i < tables->sample_count; i++) {
         const struct call_sample *sample = &profile->samples[tables->samples[i]];
-        json_stream_comma(tables->stream, &count);
         if (which == 0 && sample->node)
-            fprintf(tables->stream, "%" PRIu32, tables->number[sample->node] - 1);
+            json_number(tables->json, NULL, tables->number[sample->node] - 1);
         else if (which == 0)
-            fputs("null", tables->stream);
+            json_null(tables->json, NULL);
         else if (which == 1)
-            fprintf(tables->stream, "%.6f", ms_of(sample->time_ns - tables->first_ns));
+            json_decimal(tables->json, NULL, ms_of(call_sample_since(sample, tables->first_ns)), 6);
         else if (tables->is_time)
-            fprintf(tables->stream, "%.6f", ms_of(sample->period));
+            json_decimal(tables->json, NULL, ms_of(sample->period), 6);
         else
-            fprintf(tables->stream, "%" PRIu64,
-                    profile_choice_weight(&tables->request->choice, sample));
+            json_number(tables->json, NULL,
+                        profile_choice_weight(&tables->request->choice, sample));
     }
-    putc(']', tables->stream);
+    json_end_array(tables->json);
 }
 
 static void put_samples(const struct thread_tables *tables)
 {
-    fprintf(tables->stream, ",\"samples\":{\"length\":%zu,\"weightType\":\"%s\"",
-            tables->sample_count, tables->is_time ? "tracing-ms" : "samples");
+    json_object(tables->json, "samples");
+    json_number(tables->json, "length", tables->sample_count);
+    json_text(tables->json, "weightType", tables->is_time ? "tracing-ms" : "samples");
     put_sample_column(tables, "stack", 0);
     put_sample_column(tables, "time", 1);
     put_sample_column(tables, "weight", 2);
-    putc('}', tables->stream);
+    json_end_object(tables->json);
 }
 
 /* ---- A thread ---- */
@@ -418,42 +480,59 @@ static void forget(struct thread_tables *tables)
 
 static void put_strings(const struct thread_tables *tables)
 {
-    size_t count = 0;
-    fputs(",\"stringArray\":[", tables->stream);
-    for (size_t i = 0; i < tables->strings.count; i++) {
-        json_stream_comma(tables->stream, &count);
-        json_stream_text(tables->stream,
-                         call_profile_string(tables->request->profile, tables->strings.strings[i]));
-    }
-    fputs("]}", tables->stream);
+    json_array(tables->json, "stringArray");
+    for (size_t i = 0; i < tables->strings.count; i++)
+        json_text(tables->json, NULL,
+                  call_profile_string(tables->request->profile, tables->strings.strings[i]));
+    json_end_array(tables->json);
 }
 
-static void put_thread(struct thread_tables *tables, size_t *count)
+static void put_empty_tables(struct json_writer *json)
+{
+    static const char *const markers[] = {"data",    "name",  "startTime",
+                                          "endTime", "phase", "category"};
+    static const char *const symbols[] = {"libIndex", "address", "name", "functionSize"};
+    put_empty(json, "pausedRanges");
+    json_object(json, "markers");
+    json_number(json, "length", 0);
+    for (size_t i = 0; i < sizeof markers / sizeof markers[0]; i++)
+        put_empty(json, markers[i]);
+    json_end_object(json);
+    json_object(json, "nativeSymbols");
+    json_number(json, "length", 0);
+    for (size_t i = 0; i < sizeof symbols / sizeof symbols[0]; i++)
+        put_empty(json, symbols[i]);
+    json_end_object(json);
+}
+
+static void put_thread(struct thread_tables *tables)
 {
     const struct call_profile *profile = tables->request->profile;
     const struct profile_thread *thread = &profile->threads[tables->thread];
-    FILE *stream = tables->stream;
+    struct json_writer *json = tables->json;
+    char pid[16];
+    snprintf(pid, sizeof pid, "%" PRIu32, thread->pid);
     find_nodes(tables);
     find_functions(tables);
-    json_stream_comma(stream, count);
-    fputs("{\"processType\":\"default\",\"processName\":", stream);
-    json_stream_text(stream, call_profile_string(profile, thread->process));
-    fputs(",\"name\":", stream);
-    json_stream_text(stream, call_profile_string(profile, thread->name));
-    fprintf(stream,
-            ",\"isMainThread\":%s,\"pid\":\"%" PRIu32 "\",\"tid\":%" PRIu32
-            ",\"processStartupTime\":0,\"processShutdownTime\":null,\"registerTime\":0,"
-            "\"unregisterTime\":null,\"pausedRanges\":[],\"markers\":{\"length\":0,\"data\":[],"
-            "\"name\":[],\"startTime\":[],\"endTime\":[],\"phase\":[],\"category\":[]},"
-            "\"nativeSymbols\":{\"length\":0,\"libIndex\":[],\"address\":[],\"name\":[],"
-            "\"functionSize\":[]}",
-            thread->pid == thread->tid ? "true" : "false", thread->pid, thread->tid);
+    json_object(json, NULL);
+    json_text(json, "processType", "default");
+    json_text(json, "processName", call_profile_string(profile, thread->process));
+    json_text(json, "name", call_profile_string(profile, thread->name));
+    json_flag(json, "isMainThread", thread->pid == thread->tid);
+    json_text(json, "pid", pid);
+    json_number(json, "tid", thread->tid);
+    json_number(json, "processStartupTime", 0);
+    json_null(json, "processShutdownTime");
+    json_number(json, "registerTime", 0);
+    json_null(json, "unregisterTime");
+    put_empty_tables(json);
     put_samples(tables);
     put_stack_table(tables);
     put_frame_table(tables);
     put_func_table(tables);
     put_resource_table(tables);
     put_strings(tables);
+    json_end_object(json);
     forget(tables);
 }
 
@@ -462,15 +541,6 @@ static bool weighs_time(const struct export_request *request)
 {
     return request->choice.weight == WEIGHT_PERIOD && request->choice.event != PROFILE_ALL &&
            request->profile->events[request->choice.event].counts_ns;
-}
-
-static uint64_t first_time(const struct call_profile *profile)
-{
-    uint64_t first = UINT64_MAX;
-    for (size_t i = 0; i < profile->sample_count; i++)
-        if (profile->samples[i].time_ns < first)
-            first = profile->samples[i].time_ns;
-    return first;
 }
 
 /* A sample that counts, to be sorted. */
@@ -516,7 +586,7 @@ static uint32_t *sort_samples(const struct export_request *request, size_t *coun
 static void put_threads(struct thread_tables *tables, const uint32_t *samples, size_t count)
 {
     const struct call_profile *profile = tables->request->profile;
-    size_t put = 0;
+    json_array(tables->json, "threads");
     for (size_t i = 0, next; i < count; i = next) {
         tables->thread = profile->samples[samples[i]].thread;
         for (next = i; next < count && profile->samples[samples[next]].thread == tables->thread;
@@ -524,8 +594,9 @@ static void put_threads(struct thread_tables *tables, const uint32_t *samples, s
             ;
         tables->samples = samples + i;
         tables->sample_count = next - i;
-        put_thread(tables, &put);
+        put_thread(tables);
     }
+    json_end_array(tables->json);
 }
 
 static int make_tables(struct thread_tables *tables)
@@ -560,18 +631,20 @@ static void free_tables(struct thread_tables *tables)
 
 int export_firefox(const struct export_request *request, FILE *stream)
 {
+    struct json_writer json = {.stream = stream, .viewed = true};
     struct thread_tables tables = {.request = request,
-                                   .stream = stream,
+                                   .json = &json,
                                    .is_time = weighs_time(request),
-                                   .first_ns = first_time(request->profile)};
+                                   .first_ns = profile_choice_first_ns(NULL, request->profile)};
     size_t count = 0;
     uint32_t *samples = sort_samples(request, &count);
     int result = make_tables(&tables) || !samples ? -1 : 0;
     if (!result) {
-        put_meta(request, stream);
+        json_object(&json, NULL);
+        put_meta(request, &json);
         put_threads(&tables, samples, count);
         put_libs(&tables);
-        fputs("]}\n", stream);
+        json_end_object(&json);
     }
     free(samples);
     free_tables(&tables);

@@ -300,17 +300,16 @@ static void put_samples(struct pprof_output *out)
 {
     const struct call_profile *profile = out->request->profile;
     struct memory_file packed = {0};
-    uint64_t first = UINT64_MAX, last = 0;
+    uint64_t first = profile_choice_first_ns(&out->request->choice, profile), last = 0;
     for (size_t i = 0; i < profile->sample_count; i++) {
         const struct call_sample *sample = &profile->samples[i];
         if (!profile_choice_has(&out->request->choice, profile, sample))
             continue;
-        first = sample->time_ns && sample->time_ns < first ? sample->time_ns : first;
         last = sample->time_ns > last ? sample->time_ns : last;
         put_sample(out, sample, &packed);
         pack(out, Z_NO_FLUSH);
     }
-    put_number(out, &out->message, 10, last > first ? last - first : 0);
+    put_number(out, &out->message, 10, last - first);
     memory_file_free(&packed);
 }
 

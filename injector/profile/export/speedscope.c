@@ -5,34 +5,32 @@
  * Equal stacks of a thread are one, since large files choke its reader: the order of time is lost,
  * and "left heavy" is the view. */
 #include "injector/profile/export/export_format.h"
-#include "injector/profile/export/json_stream.h"
+#include "injector/text/json_writer.h"
 
 #include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 
-static void put_frames(const struct call_profile *profile, FILE *stream)
+static void put_frames(const struct call_profile *profile, struct json_writer *json)
 {
-    size_t count = 0;
+    json_array(json, "frames");
     for (size_t i = 0; i < profile->frame_count; i++) {
         const struct call_frame *frame = &profile->frames[i];
         const char *file = call_profile_string(profile, frame->file);
         const char *tier = call_profile_string(profile, frame->tier);
-        json_stream_comma(stream, &count);
-        fputs("{\"name\":", stream);
-        json_stream_text(stream, call_profile_string(profile, frame->name));
-        fputs(",\"file\":", stream);
-        json_stream_text(stream, *file ? file : call_profile_string(profile, frame->module));
+        json_object(json, NULL);
+        json_text(json, "name", call_profile_string(profile, frame->name));
+        json_text(json, "file", *file ? file : call_profile_string(profile, frame->module));
         if (frame->line)
-            fprintf(stream, ",\"line\":%" PRIu32, frame->line);
-        fprintf(stream, ",\"kind\":\"%s\"", frame_kind_name(frame->kind));
-        if (*tier) {
-            fputs(",\"tier\":", stream);
-            json_stream_text(stream, tier);
-        }
+            json_number(json, "line", frame->line);
+        json_text(json, "kind", frame_kind_name(frame->kind));
+        if (*tier)
+            json_text(json, "tier", tier);
         if (frame->inlined)
-            fputs(",\"inlined\":true", stream);
-        putc('}', stream);
+            json_flag(json, "inlined", true);
+        json_end_object(json);
     }
+    json_end_array(json);
 }
 
 /* One stack of one thread. */
@@ -69,22 +67,20 @@ static size_t collect(const struct export_request *request, struct thread_stack_
 
 /* The outermost frame first: a node's number is greater than its parent's, so the way up is turned
  * round by counting. */
-static void put_stack(const struct call_profile *profile, uint32_t node, FILE *stream,
+static void put_stack(const struct call_profile *profile, uint32_t node, struct json_writer *json,
                       uint32_t *path)
 {
-    size_t depth = 0, count = 0;
+    size_t depth = 0;
     for (; node; node = profile->nodes[node].parent)
         path[depth++] = profile->nodes[node].frame;
-    putc('[', stream);
-    while (depth--) {
-        json_stream_comma(stream, &count);
-        fprintf(stream, "%" PRIu32, path[depth]);
-    }
-    putc(']', stream);
+    json_array(json, NULL);
+    while (depth--)
+        json_number(json, NULL, path[depth]);
+    json_end_array(json);
 }
 
-static void put_profile(const struct export_request *request, const struct thread_stack_sum *sums,
-                        size_t count, FILE *stream, uint32_t *path)
+static int put_profile(const struct export_request *request, const struct thread_stack_sum *sums,
+                       size_t count, struct json_writer *json, uint32_t *path)
 {
     const struct call_profile *profile = request->profile;
     const struct profile_thread *thread = &profile->threads[sums->thread];
@@ -92,46 +88,62 @@ static void put_profile(const struct export_request *request, const struct threa
                          request->choice.event != PROFILE_ALL &&
                          profile->events[request->choice.event].counts_ns;
     uint64_t all = 0;
-    size_t parts = 0;
+    char *name;
+    if (asprintf(&name, "%s %" PRIu32 "/%" PRIu32, call_profile_string(profile, thread->name),
+                 thread->pid, thread->tid) < 0)
+        return -1;
     for (size_t i = 0; i < count; i++)
         all += sums[i].weight;
-    fputs("{\"type\":\"sampled\",\"name\":\"", stream);
-    json_stream_part(stream, call_profile_string(profile, thread->name));
-    fprintf(stream, " %" PRIu32 "/%" PRIu32 "\"", thread->pid, thread->tid);
-    fprintf(stream, ",\"unit\":\"%s\",\"startValue\":0,\"endValue\":%" PRIu64 ",\"samples\":[",
-            is_time ? "nanoseconds" : "none", all);
-    for (size_t i = 0; i < count; i++) {
-        json_stream_comma(stream, &parts);
-        put_stack(profile, sums[i].node, stream, path);
-    }
-    fputs("],\"weights\":[", stream);
+    json_object(json, NULL);
+    json_text(json, "type", "sampled");
+    json_text(json, "name", name);
+    json_text(json, "unit", is_time ? "nanoseconds" : "none");
+    json_number(json, "startValue", 0);
+    json_number(json, "endValue", all);
+    json_array(json, "samples");
     for (size_t i = 0; i < count; i++)
-        fprintf(stream, "%s%" PRIu64, i ? "," : "", sums[i].weight);
-    fputs("]}", stream);
+        put_stack(profile, sums[i].node, json, path);
+    json_end_array(json);
+    json_array(json, "weights");
+    for (size_t i = 0; i < count; i++)
+        json_number(json, NULL, sums[i].weight);
+    json_end_array(json);
+    json_end_object(json);
+    free(name);
+    return 0;
+}
+
+static int put_file(const struct export_request *request, const struct thread_stack_sum *sums,
+                    size_t count, struct json_writer *json, uint32_t *path)
+{
+    int result = 0;
+    json_object(json, NULL);
+    json_text(json, "$schema", "https://www.speedscope.app/file-format-schema.json");
+    json_text(json, "name", request->title);
+    json_text(json, "exporter", "perfjit");
+    json_object(json, "shared");
+    put_frames(request->profile, json);
+    json_end_object(json);
+    json_array(json, "profiles");
+    for (size_t i = 0, next; i < count && !result; i = next) {
+        for (next = i; next < count && sums[next].thread == sums[i].thread; next++)
+            ;
+        result = put_profile(request, sums + i, next - i, json, path);
+    }
+    json_end_array(json);
+    json_end_object(json);
+    return result;
 }
 
 int export_speedscope(const struct export_request *request, FILE *stream)
 {
     const struct call_profile *profile = request->profile;
+    struct json_writer json = {.stream = stream, .viewed = true};
     struct thread_stack_sum *sums = calloc(profile->sample_count + 1, sizeof *sums);
     uint32_t *path = calloc(profile->node_count + 1, sizeof *path);
-    size_t count = sums && path ? collect(request, sums) : 0, profiles = 0;
-    if (sums && path) {
-        fputs("{\"$schema\":\"https://www.speedscope.app/file-format-schema.json\",\"name\":",
-              stream);
-        json_stream_text(stream, request->title);
-        fputs(",\"exporter\":\"perfjit\",\"shared\":{\"frames\":[", stream);
-        put_frames(profile, stream);
-        fputs("]},\"profiles\":[", stream);
-        for (size_t i = 0, next; i < count; i = next) {
-            for (next = i; next < count && sums[next].thread == sums[i].thread; next++)
-                ;
-            json_stream_comma(stream, &profiles);
-            put_profile(request, sums + i, next - i, stream, path);
-        }
-        fputs("]}\n", stream);
-    }
-    int result = sums && path ? 0 : -1;
+    int result = -1;
+    if (sums && path)
+        result = put_file(request, sums, collect(request, sums), &json, path);
     free(sums);
     free(path);
     return result;

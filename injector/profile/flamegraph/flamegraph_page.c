@@ -1,9 +1,9 @@
 /* See flamegraph_page.h.  What the data in it is like, profile.js says. */
 #include "injector/profile/flamegraph/flamegraph_page.h"
 
-#include "injector/profile/export/json_stream.h"
 #include "injector/profile/flamegraph/markup.h"
 #include "injector/profile/flamegraph/page_parts.h"
+#include "injector/text/json_writer.h"
 
 #include <inttypes.h>
 #include <string.h>
@@ -11,14 +11,14 @@
 /* ---- Columns ---- */
 
 /* A column NAME of COUNT numbers, each by VALUE. */
-static void put_column(const struct flamegraph_request *request, FILE *stream, const char *name,
-                       size_t count,
+static void put_column(const struct flamegraph_request *request, struct json_writer *json,
+                       const char *name, size_t count,
                        uint64_t (*value)(const struct flamegraph_request *request, size_t i))
 {
-    fprintf(stream, "\"%s\":[", name);
+    json_array(json, name);
     for (size_t i = 0; i < count; i++)
-        fprintf(stream, "%s%" PRIu64, i ? "," : "", value(request, i));
-    putc(']', stream);
+        json_number(json, NULL, value(request, i));
+    json_end_array(json);
 }
 
 #define COLUMN(function, expression)                                                               \
@@ -42,75 +42,69 @@ COLUMN(thread_tid, profile->threads[i].tid)
 COLUMN(thread_name, profile->threads[i].name)
 COLUMN(thread_process, profile->threads[i].process)
 
-static void put_tables(const struct flamegraph_request *request, FILE *stream)
+static void put_tables(const struct flamegraph_request *request, struct json_writer *json)
 {
     const struct call_profile *profile = request->profile;
     const struct {
-        const char *before, *name;
+        const char *table; /* that begins with it, or NULL */
+        const char *name;
         size_t count;
         uint64_t (*value)(const struct flamegraph_request *request, size_t i);
     } columns[] = {
-        {",\"frames\":{", "name", profile->frame_count, frame_name},
-        {",", "module", profile->frame_count, frame_module},
-        {",", "file", profile->frame_count, frame_file},
-        {",", "line", profile->frame_count, frame_line},
-        {",", "tier", profile->frame_count, frame_tier},
-        {",", "kind", profile->frame_count, frame_kind},
-        {",", "inlined", profile->frame_count, frame_inlined},
-        {"},\"nodes\":{", "parent", profile->node_count, node_parent},
-        {",", "frame", profile->node_count, node_frame},
-        {"},\"threads\":{", "pid", profile->thread_count, thread_pid},
-        {",", "tid", profile->thread_count, thread_tid},
-        {",", "name", profile->thread_count, thread_name},
-        {",", "process", profile->thread_count, thread_process},
+        {"frames", "name", profile->frame_count, frame_name},
+        {NULL, "module", profile->frame_count, frame_module},
+        {NULL, "file", profile->frame_count, frame_file},
+        {NULL, "line", profile->frame_count, frame_line},
+        {NULL, "tier", profile->frame_count, frame_tier},
+        {NULL, "kind", profile->frame_count, frame_kind},
+        {NULL, "inlined", profile->frame_count, frame_inlined},
+        {"nodes", "parent", profile->node_count, node_parent},
+        {NULL, "frame", profile->node_count, node_frame},
+        {"threads", "pid", profile->thread_count, thread_pid},
+        {NULL, "tid", profile->thread_count, thread_tid},
+        {NULL, "name", profile->thread_count, thread_name},
+        {NULL, "process", profile->thread_count, thread_process},
     };
     for (size_t i = 0; i < sizeof columns / sizeof columns[0]; i++) {
-        fputs(columns[i].before, stream);
-        put_column(request, stream, columns[i].name, columns[i].count, columns[i].value);
+        if (columns[i].table && i)
+            json_end_object(json);
+        if (columns[i].table)
+            json_object(json, columns[i].table);
+        put_column(request, json, columns[i].name, columns[i].count, columns[i].value);
     }
-    putc('}', stream);
+    json_end_object(json);
 }
 
 /* ---- Samples ---- */
 
-static uint64_t first_time(const struct flamegraph_request *request)
-{
-    uint64_t first = UINT64_MAX;
-    for (size_t i = 0; i < request->profile->sample_count; i++)
-        if (profile_choice_has(&request->choice, request->profile, &request->profile->samples[i]) &&
-            request->profile->samples[i].time_ns < first)
-            first = request->profile->samples[i].time_ns;
-    return first;
-}
-
 enum sample_column { SAMPLE_NODE, SAMPLE_THREAD, SAMPLE_WEIGHT, SAMPLE_TIME };
 
 /* Times are in us, each less the one before, which keeps them short. */
-static void put_samples(const struct flamegraph_request *request, FILE *stream,
+static void put_samples(const struct flamegraph_request *request, struct json_writer *json,
                         enum sample_column column)
 {
     const struct call_profile *profile = request->profile;
     int64_t before = 0;
-    size_t count = 0;
-    const uint64_t first = column == SAMPLE_TIME ? first_time(request) : 0;
+    const uint64_t first =
+        column == SAMPLE_TIME ? profile_choice_first_ns(&request->choice, profile) : 0;
     for (size_t i = 0; i < profile->sample_count; i++) {
         const struct call_sample *sample = &profile->samples[i];
-        const int64_t now = column == SAMPLE_TIME ? (int64_t)((sample->time_ns - first) / 1000) : 0;
+        const int64_t now =
+            column == SAMPLE_TIME ? (int64_t)(call_sample_since(sample, first) / 1000) : 0;
         if (!profile_choice_has(&request->choice, profile, sample))
             continue;
-        json_stream_comma(stream, &count);
         switch (column) {
         case SAMPLE_NODE:
-            fprintf(stream, "%" PRIu32, sample->node);
+            json_number(json, NULL, sample->node);
             break;
         case SAMPLE_THREAD:
-            fprintf(stream, "%" PRIu32, sample->thread);
+            json_number(json, NULL, sample->thread);
             break;
         case SAMPLE_WEIGHT:
-            fprintf(stream, "%" PRIu64, profile_choice_weight(&request->choice, sample));
+            json_number(json, NULL, profile_choice_weight(&request->choice, sample));
             break;
         case SAMPLE_TIME:
-            fprintf(stream, "%" PRId64, now - before);
+            json_difference(json, NULL, now - before);
             before = now;
             break;
         }
@@ -119,27 +113,23 @@ static void put_samples(const struct flamegraph_request *request, FILE *stream,
 
 /* ---- Differences ---- */
 
-static void put_number(FILE *stream, const struct flamegraph_difference *row, int column)
+static void put_difference(const struct flamegraph_request *request, struct json_writer *json)
 {
-    if (column == 2)
-        fprintf(stream, "%d", row->verdict);
-    else
-        fprintf(stream, "%.6g", column ? row->new : row->base);
-}
-
-static void put_difference(const struct flamegraph_request *request, FILE *stream)
-{
-    static const char *const columns[] = {"\"base\":[", "],\"new\":[", "],\"verdict\":["};
-    fputs(",\"difference\":{", stream);
-    for (int column = 0; column < 3; column++) {
-        size_t count = 0;
-        fputs(columns[column], stream);
-        for (size_t i = 0; i < request->profile->node_count; i++) {
-            json_stream_comma(stream, &count);
-            put_number(stream, &request->difference[i], column);
-        }
-    }
-    fputs("]}", stream);
+    size_t count = request->profile->node_count;
+    json_object(json, "difference");
+    json_array(json, "base");
+    for (size_t i = 0; i < count; i++)
+        json_real(json, NULL, request->difference[i].base, 6);
+    json_end_array(json);
+    json_array(json, "new");
+    for (size_t i = 0; i < count; i++)
+        json_real(json, NULL, request->difference[i].new, 6);
+    json_end_array(json);
+    json_array(json, "verdict");
+    for (size_t i = 0; i < count; i++)
+        json_difference(json, NULL, request->difference[i].verdict);
+    json_end_array(json);
+    json_end_object(json);
 }
 
 static const char *unit_of(const struct flamegraph_request *request)
@@ -154,30 +144,29 @@ static const char *unit_of(const struct flamegraph_request *request)
 
 static void put_data(const struct flamegraph_request *request, FILE *stream)
 {
-    static const char *const columns[] = {[SAMPLE_NODE] = "\"node\":[",
-                                          [SAMPLE_THREAD] = "],\"thread\":[",
-                                          [SAMPLE_WEIGHT] = "],\"weight\":[",
-                                          [SAMPLE_TIME] = "],\"time\":["};
+    static const char *const columns[] = {[SAMPLE_NODE] = "node",
+                                          [SAMPLE_THREAD] = "thread",
+                                          [SAMPLE_WEIGHT] = "weight",
+                                          [SAMPLE_TIME] = "time"};
     const struct call_profile *profile = request->profile;
-    size_t count = 0;
-    fprintf(stream, "{\"unit\":");
-    json_stream_text(stream, unit_of(request));
-    fputs(",\"strings\":[", stream);
-    for (uint32_t i = 0; i < profile->string_count; i++) {
-        json_stream_comma(stream, &count);
-        json_stream_text(stream, call_profile_string(profile, i));
-    }
-    putc(']', stream);
-    put_tables(request, stream);
-    fputs(",\"samples\":{", stream);
+    struct json_writer writer = {.stream = stream, .viewed = true}, *json = &writer;
+    json_object(json, NULL);
+    json_text(json, "unit", unit_of(request));
+    json_array(json, "strings");
+    for (uint32_t i = 0; i < profile->string_count; i++)
+        json_text(json, NULL, call_profile_string(profile, i));
+    json_end_array(json);
+    put_tables(request, json);
+    json_object(json, "samples");
     for (int column = SAMPLE_NODE; column <= SAMPLE_TIME; column++) {
-        fputs(columns[column], stream);
-        put_samples(request, stream, (enum sample_column)column);
+        json_array(json, columns[column]);
+        put_samples(request, json, (enum sample_column)column);
+        json_end_array(json);
     }
-    fputs("]}", stream);
+    json_end_object(json);
     if (request->difference)
-        put_difference(request, stream);
-    fputs("}\n", stream);
+        put_difference(request, json);
+    json_end_object(json);
 }
 
 /* ---- The page ---- */

@@ -1,7 +1,6 @@
 /* See group_table.h. */
 #include "injector/profile/report/group_table.h"
 
-#include "injector/text/json_text.h"
 #include "injector/text/printable_text.h"
 
 #include <inttypes.h>
@@ -131,7 +130,8 @@ static struct report_row *collect(const struct report_view *view, enum report_gr
     return rows;
 }
 
-int group_table_put(const struct report_view *view, enum report_group group, bool json)
+int group_table_put(const struct report_view *view, enum report_group group,
+                    struct json_writer *json)
 {
     size_t count;
     struct report_row *rows = collect(view, group, &count);
@@ -139,13 +139,11 @@ int group_table_put(const struct report_view *view, enum report_group group, boo
         return -1;
     for (size_t i = 0; i < count && (json || i < view->most_rows); i++)
         if (json) {
-            printf("%s{\"name\":", i ? "," : "");
-            json_text_put(rows[i].title, strlen(rows[i].title));
-            printf(",\"samples\":");
-            json_number_put(rows[i].samples);
-            printf(",\"weight\":");
-            json_number_put(rows[i].weight);
-            printf("}");
+            json_object(json, NULL);
+            json_text(json, "name", rows[i].title);
+            json_number(json, "samples", rows[i].samples);
+            json_number(json, "weight", rows[i].weight);
+            json_end_object(json);
         } else {
             report_put_share(view, rows[i].weight);
             report_put_value(view, rows[i].weight);

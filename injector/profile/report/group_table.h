@@ -3,13 +3,16 @@
 #define PERFJIT_GROUP_TABLE_H
 
 #include "injector/profile/report/report_view.h"
+#include "injector/text/json_writer.h"
 
 enum report_group { BY_PROCESS, BY_THREAD, BY_TIER, BY_RUNTIME, BY_KIND, REPORT_GROUPS };
 
 /* What WORD asks for; REPORT_GROUPS: nothing. */
 enum report_group report_group_named(const char *word);
 
-/* Put it as a table; or as the items of a list of JSON.  Returns 0, or -1 without memory. */
-int group_table_put(const struct report_view *view, enum report_group group, bool json);
+/* Put it as a table, where JSON is NULL; else as the items of its array.  Returns 0, or -1 without
+ * memory. */
+int group_table_put(const struct report_view *view, enum report_group group,
+                    struct json_writer *json);
 
 #endif

@@ -6,25 +6,190 @@
  */
 #include "injector/run/bench/bench.h"
 
+#include "injector/compare/kept_runs/bench_list.h"
 #include "injector/files/interruption.h"
-#include "injector/run/bench/base_runs.h"
+#include "injector/files/output_file.h"
+#include "injector/profile/run_file.h"
 #include "injector/run/bench/bench_folder.h"
-#include "injector/run/bench/bench_options.h"
 #include "injector/run/bench/bench_run.h"
 #include "injector/run/bench/bench_together.h"
-#include "injector/run/bench/command_words.h"
 #include "injector/run/bench/machine_facts.h"
 #include "injector/run/record/recorder.h"
 #include "injector/text/printable_text.h"
 #include "jitdump/jitdump.h"
 
+#include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
 #include <signal.h>
+#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
 #include <unistd.h>
+
+/* ---- The words of a command ---- */
+
+static void command_words_free(char **words)
+{
+    for (size_t i = 0; words && words[i]; i++)
+        free(words[i]);
+    free(words);
+}
+
+static const char white[] = " \t\n";
+
+/* Whether a shell does more at AT, which is in QUOTE or (0) in none, than to split words: behind
+ * the end of a line is another command. */
+static bool is_shells(const char *at, char quote)
+{
+    if (quote)
+        return quote == '"' && strchr("$`\\!", *at);
+    return strchr("$`\\|&;<>()*?[]{}#~!", *at) || (*at == '\n' && at[strspn(at, white)]);
+}
+
+/* Whether TEXT means nothing but words: what a shell reads otherwise, and words that are its own.
+ */
+static bool is_plain(const char *text)
+{
+    static const char *const own[] = {"cd", "exec", "ulimit", "if", "for", "while", "set", "."};
+    size_t first = strcspn(text, white);
+    char quote = 0;
+    for (size_t i = 0; i < sizeof own / sizeof own[0]; i++)
+        if (strlen(own[i]) == first && strncmp(text, own[i], first) == 0)
+            return false;
+    if (memchr(text, '=', first))
+        return false;
+    for (const char *at = text; *at; at++) {
+        if (quote ? *at == quote : *at == '\'' || *at == '"')
+            quote = quote ? 0 : *at;
+        else if (is_shells(at, quote))
+            return false;
+    }
+    return !quote && first > 0;
+}
+
+/* Copy the word at TEXT to WORD, without its quotes.  Returns where it ends. */
+static const char *take_word(char *word, const char *text)
+{
+    char quote = 0;
+    for (; *text && (quote || !strchr(white, *text)); text++)
+        if (quote ? *text == quote : *text == '\'' || *text == '"')
+            quote = quote ? 0 : *text;
+        else
+            *word++ = *text;
+    *word = '\0';
+    return text;
+}
+
+static char **shell_words(const char *text)
+{
+    const char *const all[] = {"/bin/sh", "-c", text};
+    char **words = calloc(4, sizeof *words);
+    bool failed = !words;
+    for (size_t i = 0; words && i < 3; i++)
+        failed |= !(words[i] = strdup(all[i]));
+    if (!failed)
+        return words;
+    command_words_free(words);
+    return NULL;
+}
+
+/* Split TEXT at white space, but for what is in quotes.  Where it has more in it than words (a
+ * variable, a pipe, an assignment, a pattern, a second line), it is the shell's: the words are sh
+ * -c TEXT. Returns the words, up to a NULL, to be freed with command_words_free; NULL without
+ * memory. */
+static char **command_words(const char *text)
+{
+    size_t count = 0;
+    text += strspn(text, white);
+    if (!is_plain(text))
+        return shell_words(text);
+    char **words = calloc(strlen(text) / 2 + 2, sizeof *words);
+    while (words && *text) {
+        words[count] = malloc(strlen(text) + 1);
+        if (!words[count]) {
+            command_words_free(words);
+            return NULL;
+        }
+        text = take_word(words[count++], text);
+        text += strspn(text, white);
+    }
+    return words;
+}
+
+/* ---- The base that comes from an earlier bench ---- */
+
+static int copy_bytes(struct output_file *to, int from, const char *path, struct findings *findings)
+{
+    char bytes[1 << 15];
+    ssize_t count;
+    while ((count = read(from, bytes, sizeof bytes)) > 0 || (count < 0 && errno == EINTR))
+        if (count > 0 && output_file_write(to, bytes, (size_t)count, findings))
+            return -1;
+    if (count < 0)
+        return report_failure(findings, "%s: can't read it: %s", path, strerror(errno));
+    return output_file_flush(to, findings) || output_file_commit(to, findings) ? -1 : 0;
+}
+
+/* Copy what is a run that can be read. */
+static int copy_file(const char *from, const char *to, struct findings *findings)
+{
+    struct call_profile profile;
+    struct output_file output = {.fd = -1};
+    int result = run_file_read(&profile, from, RUN_PERIODS, findings);
+    call_profile_free(&profile);
+    if (result)
+        return -1;
+    int fd = open(from, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
+    if (fd < 0)
+        return report_failure(findings, "%s: can't read it: %s", from, strerror(errno));
+    result =
+        output_file_open_shared(&output, to, findings) || copy_bytes(&output, fd, from, findings);
+    output_file_close(&output);
+    close(fd);
+    return result ? -1 : 0;
+}
+
+static int take_run(struct bench_list *list, const char *folder, const char *directory,
+                    const struct bench_run *run, struct findings *findings)
+{
+    struct bench_run own = *run;
+    char *from = bench_folder_file(directory, run->file, findings), *to = NULL;
+    own.side = BENCH_BASE;
+    if (asprintf(&own.file, "base-%03zu.run", bench_list_count(list, BENCH_BASE) + 1) < 0)
+        own.file = NULL;
+    else
+        to = bench_folder_file(folder, own.file, findings);
+    int result = !from || !to || copy_file(from, to, findings) || bench_list_add_run(list, &own)
+                     ? report_failure(findings, "out of memory")
+                     : 0;
+    free(own.file);
+    free(from);
+    free(to);
+    return result;
+}
+
+/* Add the runs and facts of the last side of the bench DIRECTORY to LIST as its base; their files,
+ * which are read to the end, go to FOLDER.  Returns 0, or -1 with the failure text set. */
+static int base_runs_take(struct bench_list *list, const char *folder, const char *directory,
+                          struct findings *findings)
+{
+    struct bench_list earlier;
+    int result = bench_list_read(&earlier, directory, findings);
+    enum bench_side side = bench_list_count(&earlier, BENCH_NEW) ? BENCH_NEW : BENCH_BASE;
+    if (!result && !bench_list_count(&earlier, side))
+        result = report_failure(findings, "%s: has no runs", directory);
+    for (size_t i = 0; !result && i < earlier.facts[side].count; i++)
+        if (bench_list_add_fact(list, BENCH_BASE, earlier.facts[side].items[i].key,
+                                earlier.facts[side].items[i].value))
+            result = report_failure(findings, "out of memory");
+    for (size_t i = 0; !result && i < earlier.run_count; i++)
+        if (earlier.runs[i].side == side)
+            result = take_run(list, folder, directory, &earlier.runs[i], findings);
+    bench_list_free(&earlier);
+    return result;
+}
 
 enum { EXIT_DONE = 0, EXIT_FAILED = 1, EXIT_SKIPPED = 3, DISTURBED_NS = 20000000 };
 
@@ -394,15 +559,11 @@ static int end(struct bench_work *work, int result, struct findings *findings)
     return status;
 }
 
-int bench_command(int argc, char **argv)
+int bench_all(const struct bench_options *options)
 {
-    struct bench_options options;
-    struct findings findings = {0};
-    bench_options_read(&options, argc, argv);
-    struct bench_work work = {.options = &options};
-    findings.verbose = options.verbose;
-    findings.quiet = options.quiet;
-    set_streams(&options);
+    struct findings findings = {.verbose = options->verbose, .quiet = options->quiet};
+    struct bench_work work = {.options = options};
+    set_streams(options);
     sigaction(SIGPIPE, NULL, &work.pipe);
     sigaction(SIGXFSZ, NULL, &work.size);
     interruption_hold_signals();

@@ -1,9 +1,10 @@
 /* See bench_run.h. */
 #include "injector/run/bench/bench_run.h"
 
-#include "injector/compare/kept_runs/compile_time.h"
+#include "injector/compare/kept_runs/activity.h"
 #include "injector/files/interruption.h"
 #include "injector/files/pipe_ends.h"
+#include "injector/profile/call_profile.h"
 #include "injector/profile/run_file.h"
 #include "injector/profile/view_input.h"
 #include "injector/run/bench/machine_facts.h"
@@ -12,6 +13,22 @@
 #include <signal.h>
 #include <string.h>
 #include <sys/wait.h>
+
+/* ---- How much of a run its JIT compilers took ---- */
+
+/* The periods of the samples of PROFILE in whose stack, or thread, a compiler is; UINT64_MAX
+ * without memory. */
+static uint64_t compile_time_of(const struct call_profile *profile)
+{
+    struct activity_map activities = {0};
+    uint64_t sum = 0;
+    int result = activity_map_make(&activities, profile);
+    for (size_t i = 0; !result && i < profile->sample_count; i++)
+        if (activity_of(&activities, &profile->samples[i]) == ACTIVITY_COMPILER)
+            sum += profile->samples[i].period;
+    activity_map_free(&activities);
+    return result ? UINT64_MAX : sum;
+}
 
 /* What the command did, if that is no run to compare. */
 static int check_end(const struct record_run *run, const struct bench_command *command,

@@ -1,6 +1,6 @@
 /* The machine that runs are measured on: what it is, and how fast it is now. */
-#ifndef PERFJIT_MACHINE_H
-#define PERFJIT_MACHINE_H
+#ifndef PERFJIT_MACHINE_FACTS_H
+#define PERFJIT_MACHINE_FACTS_H
 
 #include "injector/compare/kept_runs/bench_list.h"
 

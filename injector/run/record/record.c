@@ -4,8 +4,8 @@
  */
 #include "injector/run/record/record.h"
 
-#include "injector/inject/inject.h"
 #include "injector/files/output_file.h"
+#include "injector/inject/inject.h"
 #include "injector/run/record/left_over.h"
 #include "injector/run/record/run_progress.h"
 #include "injector/text/printable_text.h"
@@ -483,26 +483,24 @@ static int status_of(const struct record_run *run, int inject_status)
     return WIFSIGNALED(status) ? EXIT_SIGNAL + WTERMSIG(status) : WEXITSTATUS(status);
 }
 
-int record_command(int argc, char **argv)
+int record_and_inject(const struct record_options *options)
 {
-    struct record_options options;
-    struct record_run run = {.options = &options, .recording = {.fd = -1}};
+    struct record_run run = {.options = options, .recording = {.fd = -1}};
     struct record_output output = {0};
     struct findings findings = {0};
-    record_options_read(&options, argc, argv);
-    findings.verbose = options.verbose;
-    findings.quiet = options.quiet;
+    findings.verbose = options->verbose;
+    findings.quiet = options->quiet;
     recorder_leave_quit();
-    int result = name_output(&output, &options, &findings) ||
-                 record_run_go(&run, &options, &findings) || inject_it(&run, &output, &findings);
+    int result = name_output(&output, options, &findings) ||
+                 record_run_go(&run, options, &findings) || inject_it(&run, &output, &findings);
     int status = result ? EXIT_FAILED : status_of(&run, output.inject_status);
-    if (run.recorded && !options.quiet)
+    if (run.recorded && !options->quiet)
         tell_end(&run);
     if (result)
         tell_failure(&run, &findings);
-    else if (!options.quiet)
+    else if (!options->quiet)
         tell_next(&run, output.path);
-    record_run_release(&run, options.keeps || (result && is_left(&run)));
+    record_run_release(&run, options->keeps || (result && is_left(&run)));
     free(output.path);
     findings_free(&findings);
     return status;

@@ -38,7 +38,7 @@ int record_run_go(struct record_run *run, const struct record_options *options,
 /* Remove what it made; KEEPS: but for the recording and the dumps. */
 void record_run_release(struct record_run *run, bool keeps);
 
-/* Run the command with its own arguments; ARGV[0] is "perfjit record".  Returns the exit status. */
-int record_command(int argc, char **argv);
+/* Record, and write the recording that names JIT code.  Returns the exit status. */
+int record_and_inject(const struct record_options *options);
 
 #endif

@@ -1,10 +1,11 @@
-/* What perfjit record was asked for. */
+/* How a command or a process is to be recorded. */
 #ifndef PERFJIT_RECORD_OPTIONS_H
 #define PERFJIT_RECORD_OPTIONS_H
 
 #include "injector/run/program/runtime.h"
 
-#include <argp.h>
+#include <stdbool.h>
+#include <stddef.h>
 #include <sys/types.h>
 
 enum {
@@ -29,18 +30,5 @@ struct record_options {
     char **words;             /* the command, up to a NULL; or NULL */
     int processor, ready, go; /* see recorder.h */
 };
-
-/* The keys of options that perfjit bench takes as well, beside 'F', 'g' and 'e'. */
-enum record_option_key { RECORD_KEY_RUNTIME = 256, RECORD_KEY_PERF };
-
-/* What is recorded if nothing is said. */
-void record_options_default(struct record_options *options);
-
-/* Take one of those.  Returns as an argp parser. */
-error_t record_options_take(struct record_options *options, int key, char *argument,
-                            struct argp_state *state);
-
-/* Read the command line; ends the program where it asks for help, or is wrong. */
-void record_options_read(struct record_options *options, int argc, char **argv);
 
 #endif

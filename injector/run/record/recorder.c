@@ -6,12 +6,13 @@
  * perf 5.10 and later have --control, and 5.13 "stop"; SIGINT ends any. */
 #include "injector/run/record/recorder.h"
 
+#include "injector/arrays/array.h"
 #include "injector/debug/command_line.h"
 #include "injector/files/full_write.h"
 #include "injector/files/interruption.h"
 #include "injector/files/pipe_ends.h"
 #include "injector/recording/host/live_process.h"
-#include "injector/run/record/run_processes.h"
+#include "injector/run/record/growing_recording.h"
 #include "injector/run/record/run_progress.h"
 #include "injector/text/printable_text.h"
 
@@ -21,13 +22,117 @@
 #include <poll.h>
 #include <sched.h>
 #include <signal.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
+#include <sys/types.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
+
+struct processor_use processor_use_now(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    struct processor_use use = {.time_ns =
+                                    (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec};
+    unsigned long long times[8] = {0};
+    uint64_t tick_ns = 1000000000 / (uint64_t)sysconf(_SC_CLK_TCK);
+    FILE *file = fopen("/proc/stat", "re");
+    /* user, nice, system, idle, iowait, irq, softirq, steal */
+    if (file && fscanf(file, "cpu %llu %llu %llu %llu %llu %llu %llu %llu", &times[0], &times[1],
+                       &times[2], &times[3], &times[4], &times[5], &times[6], &times[7]) == 8) {
+        use.busy_ns = (times[0] + times[1] + times[2] + times[5] + times[6]) * tick_ns;
+        use.stolen_ns = times[7] * tick_ns;
+    }
+    if (file)
+        fclose(file);
+    return use;
+}
+
+/* ---- The processes of a run that go on ---- */
+
+struct run_processes {
+    pid_t *pids;
+    size_t count, capacity;
+};
+
+enum { ANCESTORS_MOST = 64 };
+
+static bool descends(pid_t pid, pid_t command)
+{
+    for (unsigned i = 0; command && pid > 1 && i < ANCESTORS_MOST; i++)
+        if ((pid = (pid_t)live_process_parent((uint32_t)pid)) == command)
+            return true;
+    return false;
+}
+
+static bool has_mark(pid_t pid, const char *mark)
+{
+    char path[64], *variable = NULL;
+    size_t room = 0;
+    bool found = false;
+    snprintf(path, sizeof path, "/proc/%d/environ", (int)pid);
+    FILE *file = fopen(path, "re");
+    while (file && !found && getdelim(&variable, &room, '\0', file) > 0)
+        found = strcmp(variable, mark) == 0;
+    free(variable);
+    if (file)
+        fclose(file);
+    return found;
+}
+
+/* Who made a session of its own is to go on without its parent (a build server, epmd): Ctrl-C on
+ * the terminal does not reach it either. */
+static bool is_daemon(pid_t pid, pid_t command)
+{
+    pid_t session = getsid(pid);
+    return session > 0 && session != getsid(0) && (!command || session != getsid(command));
+}
+
+/* Find in RECORDING those that COMMAND (0: it has ended) started, or that have the variable MARK,
+ * "NAME=VALUE" of this run alone, in the environment that they were started with; but not COMMAND,
+ * nor what has a session of its own.
+ * Without memory some are missing.  Free with run_processes_free. */
+static void run_processes_find(struct run_processes *processes,
+                               const struct growing_recording *recording, pid_t command,
+                               const char *mark)
+{
+    *processes = (struct run_processes){0};
+    for (uint32_t i = 2; recording->pids && i < GROWING_PIDS; i++) {
+        pid_t pid = (pid_t)i;
+        if (!growing_recording_has_pid(recording, i) || pid == command ||
+            !live_process_goes_on(i) || is_daemon(pid, command) ||
+            !(descends(pid, command) || has_mark(pid, mark)))
+            continue;
+        if (array_reserve(processes->pids, processes->count, processes->capacity))
+            return;
+        processes->pids[processes->count++] = pid;
+    }
+}
+
+/* Send SIGNAL_NUMBER to each. */
+static void run_processes_signal(const struct run_processes *processes, int signal_number)
+{
+    for (size_t i = 0; i < processes->count; i++)
+        kill(processes->pids[i], signal_number);
+}
+
+static bool run_processes_go_on(const struct run_processes *processes)
+{
+    for (size_t i = 0; i < processes->count; i++)
+        if (live_process_goes_on((uint32_t)processes->pids[i]))
+            return true;
+    return false;
+}
+
+static void run_processes_free(struct run_processes *processes)
+{
+    free(processes->pids);
+    *processes = (struct run_processes){0};
+}
 
 enum {
     NOT_STARTED = 127,

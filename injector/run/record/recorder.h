@@ -8,10 +8,20 @@
 #define PERFJIT_RECORDER_H
 
 #include "injector/findings/findings.h"
-#include "injector/recording/host/processor_use.h"
 #include "injector/run/record/growing_recording.h"
 
+#include <stdint.h>
 #include <sys/types.h>
+
+/* What all processors of the machine together have done so far, whoever they did it for. */
+struct processor_use {
+    uint64_t time_ns;   /* when, on CLOCK_MONOTONIC */
+    uint64_t busy_ns;   /* in steps of a tick */
+    uint64_t stolen_ns; /* that a virtual machine wanted, and its host gave to others */
+};
+
+/* All but the time is 0 where /proc/stat can't be read. */
+struct processor_use processor_use_now(void);
 
 struct recorder_request {
     const char *perf;         /* the program */

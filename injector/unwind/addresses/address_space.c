@@ -38,7 +38,7 @@ int space_source_begin(struct space_source *source, const struct records *record
         return -1;
     for (size_t i = 0; i < lives->count; i++)
         source->process_of[i] = SIZE_MAX;
-    return processes->none ? 0 : count_functions(source);
+    return count_functions(source);
 }
 
 const struct jit_function *space_function(const struct space_source *source, uint32_t number,

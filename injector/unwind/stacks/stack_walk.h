@@ -5,9 +5,10 @@
 
 #include "injector/findings/chain_end.h"
 #include "injector/native/native_file.h"
+#include "injector/recording/machine.h"
+#include "injector/recording/perf_data/perf_sample.h"
 #include "injector/unwind/addresses/address_space.h"
 #include "injector/unwind/rule_table.h"
-#include "injector/unwind/stacks/sample_format.h"
 
 /* What is known of a frame beside its address. */
 struct walked_frame {
@@ -22,7 +23,17 @@ struct stack_function {
     uint64_t start, end; /* in the file */
 };
 
+struct stack_walk_options {
+    const char *root; /* where the processes' root directory is, or NULL */
+    bool judges;      /* what a table leads to is looked at closely */
+    /* Or NULL: the stack that ADDR is in, where another one than the sample's is gone on in, as
+     * behind a signal handler's.  Returns false if it is not known. */
+    bool (*find_stack)(void *context, uint64_t addr, struct user_stack *stack);
+    void *context;
+};
+
 struct stack_walker {
+    struct stack_walk_options options;
     const struct space_source *source;
     const struct machine *machine;
     struct native_files files;
@@ -39,19 +50,14 @@ struct stack_walker {
     size_t blamed;
     uint64_t blamed_addr; /* of that frame, in the file or function */
     size_t found_count;   /* frames of this sample whose callers return_slot.h found */
-    bool judges;          /* set by the caller: what a table leads to is looked at closely */
-    /* Or NULL, set by the caller: the stack that ADDR is in, where another one than the sample's is
-     * gone on in, as behind a signal handler's.  Returns false if it is not known. */
-    bool (*find_stack)(void *context, uint64_t addr, struct user_stack *stack);
-    void *context;
 };
 
 /* Returns 0, or -1 without memory.  Release with stack_walker_end in either case. */
 int stack_walker_begin(struct stack_walker *walker, const struct space_source *source,
-                       const char *root, const struct machine *machine);
+                       const struct machine *machine, const struct stack_walk_options *options);
 
 /* Find the frames of SAMPLE in SPACE, at most MOST.  Without memory, walker->no_memory is set. */
-enum stack_end stack_walk(struct stack_walker *walker, const struct user_sample *sample,
+enum stack_end stack_walk(struct stack_walker *walker, const struct perf_sample *sample,
                           const struct address_space *space, size_t most);
 
 /* The function that frame number INDEX is in. */

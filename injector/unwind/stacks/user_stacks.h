@@ -19,8 +19,17 @@
 #include "injector/unwind/stacks/stack_counts.h"
 #include "injector/unwind/stacks/stack_stitch.h"
 
+struct user_stacks_options {
+    const char *root;                  /* where the processes' root directory is, or NULL */
+    bool stitch;                       /* what the copy cuts is inferred, where it can be */
+    const struct inlined_calls *calls; /* they are to be frames; NULL: they are not */
+    /* Or NULL: called with each chain that has been walked.  Returns 0, or -1 without memory. */
+    int (*walked)(void *context, const struct stack_walker *walker);
+    void *context;
+};
+
 struct user_stacks {
-    struct sample_formats formats;
+    struct user_stacks_options options;
     struct space_source source;
     struct stack_walker walker;
     struct chain_tree tree;
@@ -31,25 +40,31 @@ struct user_stacks {
     size_t count, next; /* the next one to be written */
     struct stack_counts counts;
     struct stack_stitches stitches;
-    /* Set by the caller: */
-    bool stitch;                       /* what the copy cuts is inferred, where it can be */
-    const struct inlined_calls *calls; /* they are to be frames; NULL: they are not */
-    /* Or NULL: called with each chain that has been walked.  Returns 0, or -1 without memory. */
-    int (*walked)(void *context, const struct stack_walker *walker);
-    void *context;
 };
 
 /* Whether samples of FORMAT may get another chain. */
 bool user_stacks_want(const struct user_stacks *stacks, const struct sample_format *format);
 
+/* Read RECORD, a SAMPLE of FORMAT, as far as its stack; without one in that, as far as what stands
+ * in front of the registers.  Returns false if it is not valid. */
+bool user_stacks_read(struct perf_sample *sample, const struct sample_format *format,
+                      const struct perf_record *record);
+
+/* How many entries of SAMPLE's chain are in front of the user's. */
+size_t user_stacks_kernel_entries(const struct perf_sample *sample);
+
+/* How many frames a record can have room for in the place of SAMPLE's chain, registers and stack.
+ */
+size_t user_stacks_most_frames(const struct perf_sample *sample);
+
 /* Whether FILE is of a machine whose stacks can be unwound. */
 bool user_stacks_possible(const struct perf_file *file);
 
-/* Unwind all stacks of PROFILE.  ROOT is where the processes' root directory is, or NULL.  Returns
- * 0, or -1 with the failure text set.  Release with user_stacks_free in either case. */
-int user_stacks_unwind(struct user_stacks *stacks, const struct records *records,
-                       const struct jit_processes *processes, const struct timeline *timelines,
-                       const char *root, struct findings *findings);
+/* Unwind all stacks of PROFILE.  Returns 0, or -1 with the failure text set.  Release with
+ * user_stacks_free in either case. */
+int user_stacks_unwind(struct user_stacks *stacks, const struct user_stacks_options *options,
+                       const struct records *records, const struct jit_processes *processes,
+                       const struct timeline *timelines, struct findings *findings);
 
 void user_stacks_free(struct user_stacks *stacks);
 

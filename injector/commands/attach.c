@@ -1,0 +1,133 @@
+/* See commands.h.
+ *
+ * Exit status: 0 it is as wanted, also if it was before; 3 only some of the JITs in the process; 1
+ * none; 2 usage. */
+#include "injector/commands/commands.h"
+
+#include "injector/run/attach/attachment.h"
+#include "injector/text/printable_text.h"
+
+#include <argp.h>
+#include <errno.h>
+#include <stdlib.h>
+
+enum { EXIT_DONE = 0, EXIT_FAILED = 1, EXIT_USAGE = 2, EXIT_SKIPPED = 3 };
+enum { KEY_TIMEOUT = 1024 };
+
+#define TIMEOUT_OPTION                                                                             \
+    {                                                                                              \
+        "timeout", KEY_TIMEOUT, "SECONDS", 0,                                                      \
+            "Wait so long for the process to poll (default: 10)", 0                                \
+    }
+
+struct attach_options {
+    struct attachment_request request;
+    bool quiet;
+};
+
+static const struct argp_option attach_table[] = {
+    {"dir", 'd', "DIR", 0,
+     "Where the dump goes, as the process sees it (default: what its program or JITDUMPDIR names, "
+     "else /tmp)",
+     0},
+    TIMEOUT_OPTION,
+    {"quiet", 'q', 0, 0, "Print nothing but the reason of a failure", 0},
+    {0}};
+
+static const struct argp_option detach_table[] = {
+    TIMEOUT_OPTION, {"quiet", 'q', 0, 0, "Print nothing but the reason of a failure", 0}, {0}};
+
+static double take_number(const char *argument, const char *what, double most,
+                          struct argp_state *state)
+{
+    char *end;
+    double value = strtod(argument, &end);
+    if (*end || end == argument || !(value > 0) || value > most)
+        argp_error(state, "%s: not '%s'", what, printable_copy(argument));
+    return value;
+}
+
+static error_t parse_option(int key, char *argument, struct argp_state *state)
+{
+    struct attach_options *options = state->input;
+    switch (key) {
+    case 'd':
+        if (*argument != '/')
+            argp_error(state, "--dir is as the process sees it, and so must be absolute");
+        options->request.dir = argument;
+        return 0;
+    case KEY_TIMEOUT:
+        options->request.seconds = take_number(argument, "--timeout", 1e6, state);
+        return 0;
+    case 'q':
+        options->quiet = true;
+        return 0;
+    case ARGP_KEY_ARG:
+        if (options->request.pid)
+            argp_error(state, "one process at a time, not '%s' as well", printable_copy(argument));
+        options->request.pid = (pid_t)take_number(argument, "PID", 1 << 22, state);
+        return 0;
+    case ARGP_KEY_END:
+        if (!options->request.pid)
+            argp_error(state, "name a process");
+        return 0;
+    default:
+        return ARGP_ERR_UNKNOWN;
+    }
+}
+
+#define STATUS_DOC                                                                                 \
+    "The process must link libjitdump and have been started with PERFJIT=attach in its "           \
+    "environment, or open its handle so by itself; its user and root can ask.  Exit status: 0 "    \
+    "done, or it was so already; 3 done for some of several JITs in it; 1 not done; 2 wrong "      \
+    "usage."
+
+static const struct argp attach_argp = {
+    .options = attach_table,
+    .parser = parse_option,
+    .args_doc = "PID",
+    .doc = "Have a running process log its JIT code from now on, and all that is alive first.  "
+           "perfjit record -p PID does that by itself.\v" STATUS_DOC};
+
+static const struct argp detach_argp = {
+    .options = detach_table,
+    .parser = parse_option,
+    .args_doc = "PID",
+    .doc = "Have a running process close the dump that it logs its JIT code to.\v" STATUS_DOC};
+
+static int run(const struct attach_options *options)
+{
+    struct attachment attachment;
+    struct findings findings = {0};
+    int status = EXIT_FAILED;
+    if (attachment_ask(&attachment, &options->request, &findings)) {
+        printable_line(stderr, "perfjit: %s", findings.failure);
+    } else {
+        size_t good = attachment_good(&attachment);
+        if (!options->quiet || good < attachment.count)
+            attachment_tell(&attachment, &options->request);
+        if (good)
+            status = good == attachment.count ? EXIT_DONE : EXIT_SKIPPED;
+    }
+    attachment_free(&attachment);
+    findings_free(&findings);
+    return status;
+}
+
+static int parse_and_run(const struct argp *argp, enum attach_wanted wanted, int argc, char **argv)
+{
+    struct attach_options options = {.request = {.wanted = wanted, .seconds = ATTACHMENT_SECONDS}};
+    argp_err_exit_status = EXIT_USAGE;
+    argp_parse(argp, argc, argv, 0, NULL, &options);
+    return run(&options);
+}
+
+int attach_command(int argc, char **argv)
+{
+    return parse_and_run(&attach_argp, ATTACH_ON, argc, argv);
+}
+
+int detach_command(int argc, char **argv)
+{
+    return parse_and_run(&detach_argp, ATTACH_OFF, argc, argv);
+}

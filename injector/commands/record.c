@@ -1,0 +1,219 @@
+/* perfjit record: see commands.h. */
+#include "injector/run/record/record.h"
+#include "injector/commands/commands.h"
+#include "injector/commands/record_options.h"
+
+#include "injector/text/printable_text.h"
+
+#include <argp.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { EXIT_USAGE = 2, KEY_EXIT_STATUS = 300, KEY_KEEP, KEY_DURATION };
+enum { STACK_BYTES_MOST = 65528, PID_MOST = 1 << 22 };
+
+static const struct argp_option option_table[] = {
+    {"freq", 'F', "HZ", 0, "Samples a second, or max (default: 999)", 0},
+    {"call-graph", 'g', "fp|dwarf[,BYTES]|none", 0,
+     "Call chains: by frame pointers (default); from a copy of the stack, as code without frame "
+     "pointers needs (default for Python, also where the command's words name it); or none",
+     0},
+    {"event", 'e', "EVENT", 0,
+     "What is sampled, as perf list names it (default: cycles, or cpu-clock where there are none)",
+     0},
+    {"pid", 'p', "PID[,PID...]", 0, "Record processes that run already, until Ctrl-C or their end",
+     0},
+    {"output", 'o', "NAME", 0, "Write NAME.perf.data and NAME.perf.data.dso/ (default: perfjit)",
+     0},
+    {"runtime", RECORD_KEY_RUNTIME, "NAME|none", 0,
+     "Whose switches are set: node, deno, bun, php, java, python, erl, ruby, dotnet, mono, lli, "
+     "julia or qemu; or nobody's (default: by what the command is)",
+     0},
+    {"duration", KEY_DURATION, "SECONDS", 0, "Record no longer than that; ends the command", 0},
+    {"exit-status", KEY_EXIT_STATUS, 0, 0,
+     "End with the command's exit status, or 128 and the signal that ended it", 0},
+    {"keep", KEY_KEEP, 0, 0,
+     "Leave dumps and perf maps where they are, and perf's own recording as NAME.recording", 0},
+    {"perf", RECORD_KEY_PERF, "FILE", 0, "The perf to run (default: perf)", 0},
+    {"verbose", 'v', 0, 0, "Print every finding, and what was read and written", 0},
+    {"quiet", 'q', 0, 0, "Print nothing but the reason of a failure", 0},
+    {0}};
+
+static void take_stacks(struct record_options *options, const char *argument,
+                        struct argp_state *state)
+{
+    char *end = NULL;
+    unsigned long bytes = RECORD_STACKS_BYTES;
+    if (strcmp(argument, "none") == 0) {
+        options->stacks = NULL;
+        return;
+    }
+    if (strcmp(argument, "fp") == 0 || strcmp(argument, "lbr") == 0) {
+        options->stacks = argument;
+        return;
+    }
+    if (strncmp(argument, "dwarf", 5) || (argument[5] && argument[5] != ','))
+        argp_error(state, "-g is fp, dwarf, dwarf,BYTES or none, not '%s'",
+                   printable_copy(argument));
+    if (argument[5])
+        bytes = strtoul(argument + 6, &end, 10);
+    if ((end && *end) || bytes == 0 || bytes % 8 || bytes > STACK_BYTES_MOST)
+        argp_error(state, "-g dwarf,BYTES: a multiple of 8, at most %d", STACK_BYTES_MOST);
+    snprintf(options->stacks_text, sizeof options->stacks_text, "dwarf,%lu", bytes);
+    options->stacks = options->stacks_text;
+}
+
+static void take_number(const char *option, const char *argument, double most, double *value,
+                        struct argp_state *state)
+{
+    char *end;
+    *value = strtod(argument, &end);
+    if (*end || end == argument || !(*value > 0) || *value > most)
+        argp_error(state, "%s is a number above 0, up to %.0f, not '%s'", option, most,
+                   printable_copy(argument));
+}
+
+static void take_pids(struct record_options *options, const char *argument,
+                      struct argp_state *state)
+{
+    options->pid_text = argument;
+    options->pid_count = 0;
+    for (const char *at = argument;; at++) {
+        char *end;
+        unsigned long pid = *at >= '0' && *at <= '9' ? strtoul(at, &end, 10) : 0;
+        if (!pid || pid > PID_MOST || (*end && *end != ','))
+            argp_error(state, "-p PID, or PID,PID,...: not '%s'", printable_copy(argument));
+        if (options->pid_count == RECORD_PIDS_MOST)
+            argp_error(state, "-p: at most %d processes", RECORD_PIDS_MOST);
+        options->pids[options->pid_count++] = (pid_t)pid;
+        at = end;
+        if (!*at)
+            return;
+    }
+}
+
+static void take_runtime(struct record_options *options, const char *argument,
+                         struct argp_state *state)
+{
+    options->no_runtime = strcmp(argument, "none") == 0;
+    options->runtime = options->no_runtime ? NULL : runtime_named(argument);
+    if (!options->runtime && !options->no_runtime)
+        argp_error(state, "--runtime: there is no runtime '%s' here", printable_copy(argument));
+}
+
+static void take_name(struct record_options *options, const char *argument,
+                      struct argp_state *state)
+{
+    size_t bytes = strlen(argument);
+    if (bytes == 0 || argument[bytes - 1] == '/')
+        argp_error(state, "-o NAME: NAME.perf.data is written");
+    options->name = argument;
+}
+
+void record_options_default(struct record_options *options)
+{
+    *options = (struct record_options){.hz = "999",
+                                       .name = "perfjit",
+                                       .perf = "perf",
+                                       .stacks = "",
+                                       .processor = -1,
+                                       .ready = -1,
+                                       .go = -1};
+}
+
+/* Ranges of numbers are perf's to judge, but for what would be taken for something else. */
+error_t record_options_take(struct record_options *options, int key, char *argument,
+                            struct argp_state *state)
+{
+    double value;
+    switch (key) {
+    case 'F':
+        if (strcmp(argument, "max"))
+            take_number("-F", argument, 1e6, &value, state);
+        options->hz = argument;
+        return 0;
+    case 'e':
+        options->event = argument;
+        return 0;
+    case RECORD_KEY_PERF:
+        options->perf = argument;
+        return 0;
+    case 'g':
+        take_stacks(options, argument, state);
+        return 0;
+    case RECORD_KEY_RUNTIME:
+        take_runtime(options, argument, state);
+        return 0;
+    default:
+        return ARGP_ERR_UNKNOWN;
+    }
+}
+
+static error_t take_value(struct record_options *options, int key, char *argument,
+                          struct argp_state *state)
+{
+    switch (key) {
+    case 'p':
+        take_pids(options, argument, state);
+        return 0;
+    case KEY_DURATION:
+        take_number("--duration", argument, 1e9, &options->seconds, state);
+        return 0;
+    case 'o':
+        take_name(options, argument, state);
+        return 0;
+    default:
+        return record_options_take(options, key, argument, state);
+    }
+}
+
+static error_t parse_option(int key, char *argument, struct argp_state *state)
+{
+    struct record_options *options = state->input;
+    switch (key) {
+    case KEY_EXIT_STATUS:
+        options->passes_status = true;
+        return 0;
+    case KEY_KEEP:
+        options->keeps = true;
+        return 0;
+    case 'v':
+        options->verbose = true;
+        return 0;
+    case 'q':
+        options->quiet = true;
+        return 0;
+    case ARGP_KEY_ARG:
+        options->words = state->argv + state->next - 1;
+        state->next = state->argc;
+        return 0;
+    case ARGP_KEY_END:
+        if (!options->words == !options->pid_count)
+            argp_error(state, "name a command, behind --, or a process with -p PID");
+        return 0;
+    default:
+        return take_value(options, key, argument, state);
+    }
+}
+
+static const struct argp argp = {
+    .options = option_table,
+    .parser = parse_option,
+    .args_doc = "[--] COMMAND [ARGUMENT...]\n-p PID[,PID...]",
+    .doc = "Run a command with what its runtime needs to log JIT code, record it with perf, and "
+           "write a recording that names and unwinds it: for perf report, perfjit report, and "
+           "perfjit flamegraph.\v"
+           "Each switch that is set is printed; nothing of it outlives the run. Exit status: as "
+           "perfjit inject's (0 done; 3 done, but parts were skipped, unless a signal ended the "
+           "command; 1 nothing written; 2 wrong "
+           "usage), or with --exit-status the command's."};
+
+int record_command(int argc, char **argv)
+{
+    struct record_options options;
+    record_options_default(&options);
+    argp_err_exit_status = EXIT_USAGE;
+    argp_parse(&argp, argc, argv, ARGP_IN_ORDER, NULL, &options);
+    return record_and_inject(&options);
+}

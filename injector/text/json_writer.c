@@ -1,0 +1,144 @@
+/* See json_writer.h. */
+#include "injector/text/json_writer.h"
+
+#include "injector/text/code_name.h"
+#include "injector/text/printable_text.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+/* ---- Text ---- */
+
+/* Put the UTF-8 character of BYTES bytes at TEXT, all of which that is not printable are of the
+ * first plane. */
+static void put_escaped(FILE *stream, const char *text, size_t bytes)
+{
+    const unsigned char *at = (const unsigned char *)text;
+    fprintf(stream, "\\u%04x",
+            bytes == 1   ? at[0]
+            : bytes == 2 ? (at[0] & 0x1fu) << 6 | (at[1] & 0x3fu)
+                         : (at[0] & 0xfu) << 12 | (at[1] & 0x3fu) << 6 | (at[2] & 0x3fu));
+}
+
+static void put_quoted(const struct json_writer *json, const char *text, size_t size)
+{
+    FILE *stream = json->stream;
+    putc('"', stream);
+    for (size_t at = 0, bytes; at < size; at += bytes ? bytes : 1) {
+        bytes = utf8_bytes(text + at, size - at);
+        if (text[at] == '"' || text[at] == '\\')
+            fprintf(stream, "\\%c", text[at]);
+        else if (bytes == 0)
+            fputs("\\ufffd", stream);
+        else if ((json->viewed && text[at] == '<') || printable_bytes(text + at, size - at) == 0)
+            put_escaped(stream, text + at, bytes);
+        else
+            fwrite(text + at, 1, bytes, stream);
+    }
+    putc('"', stream);
+}
+
+/* ---- Between values ---- */
+
+static void begin(struct json_writer *json, const char *key)
+{
+    if (json->comma)
+        fputs(json->in_lines ? ",\n" : ",", json->stream);
+    json->comma = true;
+    if (!key)
+        return;
+    put_quoted(json, key, strlen(key));
+    fputs(json->in_lines ? ": " : ":", json->stream);
+}
+
+void json_line(struct json_writer *json, int indent)
+{
+    fprintf(json->stream, "%s\n%*s", json->comma ? "," : "", indent, "");
+    json->comma = false;
+}
+
+static void open_group(struct json_writer *json, const char *key, char bracket)
+{
+    begin(json, key);
+    putc(bracket, json->stream);
+    json->comma = false;
+    json->depth++;
+}
+
+static void close_group(struct json_writer *json, char bracket)
+{
+    putc(bracket, json->stream);
+    json->comma = --json->depth > 0;
+    if (json->depth == 0)
+        putc('\n', json->stream);
+}
+
+void json_object(struct json_writer *json, const char *key)
+{
+    open_group(json, key, '{');
+}
+
+void json_array(struct json_writer *json, const char *key)
+{
+    open_group(json, key, '[');
+}
+
+void json_end_object(struct json_writer *json)
+{
+    close_group(json, '}');
+}
+
+void json_end_array(struct json_writer *json)
+{
+    close_group(json, ']');
+}
+
+/* ---- Values ---- */
+
+void json_bytes(struct json_writer *json, const char *key, const char *text, size_t size)
+{
+    begin(json, key);
+    put_quoted(json, text, size);
+}
+
+void json_text(struct json_writer *json, const char *key, const char *text)
+{
+    json_bytes(json, key, text, strlen(text));
+}
+
+void json_number(struct json_writer *json, const char *key, uint64_t value)
+{
+    bool is_exact = value <= UINT64_C(1) << 53;
+    begin(json, key);
+    fprintf(json->stream, is_exact || json->viewed ? "%" PRIu64 : "\"%" PRIu64 "\"", value);
+}
+
+void json_real(struct json_writer *json, const char *key, double value, int digits)
+{
+    begin(json, key);
+    fprintf(json->stream, "%.*g", digits, value);
+}
+
+void json_decimal(struct json_writer *json, const char *key, double value, int places)
+{
+    begin(json, key);
+    fprintf(json->stream, "%.*f", places, value);
+}
+
+void json_difference(struct json_writer *json, const char *key, int64_t value)
+{
+    begin(json, key);
+    fprintf(json->stream, "%" PRId64, value);
+}
+
+void json_flag(struct json_writer *json, const char *key, bool value)
+{
+    begin(json, key);
+    fputs(value ? "true" : "false", json->stream);
+}
+
+void json_null(struct json_writer *json, const char *key)
+{
+    begin(json, key);
+    fputs("null", json->stream);
+}
