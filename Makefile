@@ -7,6 +7,8 @@
 # The last two first install what is missing, from Debian's packages.
 
 VERSION := 0.2.0
+# What manual pages say: of their last change.
+MANUAL_DATE := November 28, 2026
 BUILD   ?= build
 ifeq ($(BUILD),) # set, and empty: all would be built into /
 override BUILD := build
@@ -118,7 +120,7 @@ BENCH      := $(patsubst bench/%.c,$(BUILD)/bench/%,$(wildcard bench/*.c))
 
 .PHONY: all libraries dist demo check check-live check-all check-tests live-tests both-builds tests mutants recordings check-new-perf \
         setup-build setup-demo setup-check setup-live setup-runtimes bench bench-quick bench-diff bench-diff-quick docs-pictures fuzz fuzzers torture tsan \
-        install clean format rooms FORCE
+        install manuals clean format rooms FORCE
 .DELETE_ON_ERROR:
 .SECONDARY:
 
@@ -138,7 +140,7 @@ libraries: $(LIBJITDUMP) $(LIBPERFMAP) $(LIBJITUNWIND) $(SHARED)
 # What includes a header is made anew after it, by whichever of its two names BUILD has: tests give the absolute one.
 DEPENDS = -MMD -MP -MT $(patsubst $(CURDIR)/%,%,$@) -MT $(abspath $@)
 
--include $(patsubst %.c,$(BUILD)/%.d,$(JITDUMP_SRC) $(PERFMAP_SRC) $(JITUNWIND_SRC) $(INJECTOR_SRC) $(TINYJIT_SRC) \
+-include $(patsubst %.c,$(BUILD)/%.d,docs/man/header_page.c $(JITDUMP_SRC) $(PERFMAP_SRC) $(JITUNWIND_SRC) $(INJECTOR_SRC) $(TINYJIT_SRC) \
                                       examples/minimal.c $(UNIT_SRC) $(PRODUCER_SRC) $(FUZZ_SRC)) $(patsubst %.cc,$(BUILD)/%.d,$(TINYJIT_CXX) tests/unit/throwing.cc) \
          $(patsubst %.c,$(BUILD)/jitunwind/%.d,$(JITUNWIND_TAKEN)) \
          $(patsubst %.c,$(BUILD)/shared/%.d,$(JITDUMP_SRC) $(PERFMAP_SRC) $(JITUNWIND_SRC)) \
@@ -313,11 +315,43 @@ ifdef SANITIZE
 check-tests: $(BUILD)/perfjit $(SHARED) $(UNIT_TESTS) $(REPLAYERS) $(patsubst %,$(BUILD)/producers/%,every_record map_lines)
 live-tests: check-tests
 else
-check-tests: all $(BUILD)/tinyjit $(BUILD)/minimal dist $(addprefix $(BUILD)/tests/,$(SHIPPED_UNITS)) $(PRODUCERS) $(FAIL_NTH) $(BUILD)/seeds
+check-tests: all manuals $(BUILD)/tinyjit $(BUILD)/minimal dist $(addprefix $(BUILD)/tests/,$(SHIPPED_UNITS)) $(PRODUCERS) $(FAIL_NTH) $(BUILD)/seeds
 live-tests: check-tests $(if $(AARCH64_CC),$(AARCH64)) $(if $(RISCV64_CC),$(RISCV64))
 endif
 tests: live-tests $(UNIT_TESTS)
 fuzzers: $(FUZZERS)
+
+# Manual pages and completions, made from the tables of options, the comments of public headers, and docs/man for the rest.  The command
+# itself makes them, so a cross build can't.
+MANUAL_PARTS := $(wildcard docs/man/*.part)
+PUBLIC_HEADERS := jitdump/jitdump.h jitdump/cfi.h jitdump/trampoline.h perfmap/perfmap.h jitunwind/jitunwind.h
+manuals: $(BUILD)/manuals
+
+$(BUILD)/header_page: $(call objects,docs/man/header_page.c injector/text/mdoc.c)
+	$(call brief,LD,$@)$(CC) $(LDFLAGS) -o $@ $^
+
+$(BUILD)/manuals: $(BUILD)/perfjit $(BUILD)/header_page $(MANUAL_PARTS) $(PUBLIC_HEADERS) jitdump/format/jitdump_format.h Makefile
+	@rm -rf $(BUILD)/man $(BUILD)/completions
+	@mkdir -p $(BUILD)/man $(addprefix $(BUILD)/completions/,bash zsh fish)
+	$(call brief,MAN,$(BUILD)/man)set -e; \
+	write_page() { { echo '.Dd $(MANUAL_DATE)'; "$$@"; } > $(BUILD)/man/$$page; }; \
+	for name in perfjit $$($< manual names); do \
+	    page=perfjit-$$name.1; [ $$name != perfjit ] || page=perfjit.1; \
+	    write_page $< manual man $$name docs/man/$$page.part; \
+	done; \
+	for library in jitdump perfmap jitunwind; do \
+	    page=lib$$library.3; headers=$$library/$$library.h; \
+	    for header in $(PUBLIC_HEADERS); do \
+	        case $$header in $$library/$$library.h) ;; $$library/*) headers="$$headers $$header" ;; esac; \
+	    done; \
+	    write_page $(BUILD)/header_page lib$$library docs/man/$$page.part $$headers; \
+	    for name in $$($(BUILD)/header_page -n $$headers); do echo ".so man3/$$page" > $(BUILD)/man/$$name.3; done; \
+	done; \
+	page=jitdump.5; write_page $(BUILD)/header_page -f docs/man/$$page.part jitdump/format/jitdump_format.h; \
+	$< manual bash > $(BUILD)/completions/bash/perfjit; \
+	$< manual zsh > $(BUILD)/completions/zsh/_perfjit; \
+	$< manual fish > $(BUILD)/completions/fish/perfjit.fish
+	@touch $@
 
 # What docs/ shows of the commands, made by them.
 docs-pictures: $(BUILD)/perfjit

@@ -18,8 +18,8 @@ static void print_usage(FILE *stream)
     fprintf(stream, "Usage: perfjit COMMAND [OPTION...]\n\n");
     for (const struct command *command = commands; command->name; command++)
         fprintf(stream, "  %-10s %s\n", command->name, command->purpose);
-    fprintf(stream, "\nperfjit COMMAND --help tells the options of a command, perfjit --version "
-                    "the version.\n");
+    fprintf(stream, "\nperfjit COMMAND --help tells a command's options and exit statuses,\n"
+                    "perfjit --version the version.\n");
 }
 
 /* Large arrays that grow are copied less, and memory that is free again is used again, instead of
