@@ -45,8 +45,8 @@ static struct span first_words(const char *doc)
 }
 
 /* Print the values of OPTION with SEPARATOR between them: what is fixed of them, "dwarf," of
- * "dwarf,BYTES".  Returns how many there are. */
-static size_t print_values(const struct argp_option *option, const char *separator)
+ * "dwarf,BYTES". */
+static void print_values(const struct argp_option *option, const char *separator)
 {
     const char *at = option->doc;
     struct span line, values;
@@ -64,7 +64,6 @@ static size_t print_values(const struct argp_option *option, const char *separat
             word += bytes + 2;
         }
     }
-    return count;
 }
 
 static bool has_values(const struct argp_option *option)
@@ -347,6 +346,58 @@ static void bash_argument(const struct command *command, const struct argp_optio
     printf("' takes=%s ;;\n", has_values(option) ? "" : takes[kind_of(option)]);
 }
 
+/* The word that is completed, and the one in front of it. */
+static const char bash_begin[] =
+    "# bash completion for perfjit: perfjit manual bash\n"
+    "_perfjit() {\n"
+    "    local current=${COMP_WORDS[COMP_CWORD]} previous=${COMP_WORDS[COMP_CWORD - 1]}\n"
+    "    local words= takes= taking= i\n"
+    "    # bash splits at \"=\".\n"
+    "    if [[ $current == = ]]; then\n"
+    "        current=\n"
+    "    elif [[ $previous == = ]]; then\n"
+    "        previous=${COMP_WORDS[COMP_CWORD - 2]}\n"
+    "    fi\n"
+    "    COMPREPLY=()\n"
+    "    if ((COMP_CWORD == 1)); then";
+
+/* The case of each command has set WORDS, and what its argument TAKES. */
+static const char bash_end[] =
+    "    esac\n"
+    "    if [[ $takes == program ]]; then\n"
+    "        for ((i = 2; i < COMP_CWORD; i++)); do\n"
+    "            case ${COMP_WORDS[i]} in\n"
+    "            --) ((i++)) && break ;;\n"
+    "            -*)\n"
+    "                [[ ${COMP_WORDS[i + 1]} != = ]] || ((i++))\n"
+    "                [[ ${COMP_WORDS[i]} != = && $taking != *\" ${COMP_WORDS[i]} \"* ]] || "
+    "((i++))\n"
+    "                ;;\n"
+    "            *) break ;;\n"
+    "            esac\n"
+    "        done\n"
+    "        if ((i < COMP_CWORD)) && declare -F _command_offset >/dev/null; then\n"
+    "            _command_offset \"$i\"\n"
+    "            return\n"
+    "        fi\n"
+    "        ((i == COMP_CWORD)) && takes=command || takes=file words=\n"
+    "    fi\n"
+    "    mapfile -t COMPREPLY < <(\n"
+    "        [[ -z $words ]] || compgen -W \"$words\" -- \"$current\"\n"
+    "        case $takes in\n"
+    "        file) compgen -f -- \"$current\" ;;\n"
+    "        dump) compgen -f -X '!*.dump' -- \"$current\"; compgen -d -- \"$current\" ;;\n"
+    "        directory) compgen -d -- \"$current\" ;;\n"
+    "        command) compgen -c -- \"$current\" ;;\n"
+    "        pid) compgen -W \"$(cd /proc && echo [0-9]*)\" -- \"$current\" ;;\n"
+    "        esac\n"
+    "    )\n"
+    "    # It is an error outside of a completion, as in a test.\n"
+    "    [[ -n $words ]] || compopt -o filenames 2>/dev/null\n"
+    "    return 0\n"
+    "}\n"
+    "complete -F _perfjit perfjit";
+
 static void print_bash(void)
 {
     static const char *const takes[] = {[TAKES_NOTHING] = "",
@@ -354,18 +405,7 @@ static void print_bash(void)
                                         [TAKES_DUMP] = "dump",
                                         [TAKES_PID] = "pid",
                                         [TAKES_PROGRAM] = "program"};
-    puts("# bash completion for perfjit: perfjit manual bash\n"
-         "_perfjit() {\n"
-         "    local current=${COMP_WORDS[COMP_CWORD]} previous=${COMP_WORDS[COMP_CWORD - 1]}\n"
-         "    local words= takes= taking= i\n"
-         "    # bash splits at \"=\".\n"
-         "    if [[ $current == = ]]; then\n"
-         "        current=\n"
-         "    elif [[ $previous == = ]]; then\n"
-         "        previous=${COMP_WORDS[COMP_CWORD - 2]}\n"
-         "    fi\n"
-         "    COMPREPLY=()\n"
-         "    if ((COMP_CWORD == 1)); then");
+    puts(bash_begin);
     printf("        mapfile -t COMPREPLY < <(compgen -W '");
     for (const struct command *command = commands; command->name; command++)
         printf("%s ", command->name);
@@ -380,40 +420,7 @@ static void print_bash(void)
         each_option(command, bash_argument);
         puts("        esac\n        ;;");
     }
-    puts("    esac\n"
-         "    if [[ $takes == program ]]; then\n"
-         "        for ((i = 2; i < COMP_CWORD; i++)); do\n"
-         "            case ${COMP_WORDS[i]} in\n"
-         "            --) ((i++)) && break ;;\n"
-         "            -*)\n"
-         "                [[ ${COMP_WORDS[i + 1]} != = ]] || ((i++))\n"
-         "                [[ ${COMP_WORDS[i]} != = && $taking != *\" ${COMP_WORDS[i]} \"* ]] || "
-         "((i++))\n"
-         "                ;;\n"
-         "            *) break ;;\n"
-         "            esac\n"
-         "        done\n"
-         "        if ((i < COMP_CWORD)) && declare -F _command_offset >/dev/null; then\n"
-         "            _command_offset \"$i\"\n"
-         "            return\n"
-         "        fi\n"
-         "        ((i == COMP_CWORD)) && takes=command || takes=file words=\n"
-         "    fi\n"
-         "    mapfile -t COMPREPLY < <(\n"
-         "        [[ -z $words ]] || compgen -W \"$words\" -- \"$current\"\n"
-         "        case $takes in\n"
-         "        file) compgen -f -- \"$current\" ;;\n"
-         "        dump) compgen -f -X '!*.dump' -- \"$current\" && compgen -d -- \"$current\" ;;\n"
-         "        directory) compgen -d -- \"$current\" ;;\n"
-         "        command) compgen -c -- \"$current\" ;;\n"
-         "        pid) compgen -W \"$(cd /proc && echo [0-9]*)\" -- \"$current\" ;;\n"
-         "        esac\n"
-         "    )\n"
-         "    # It is an error outside of a completion, as in a test.\n"
-         "    [[ -n $words ]] || compopt -o filenames 2>/dev/null\n"
-         "    return 0\n"
-         "}\n"
-         "complete -F _perfjit perfjit");
+    puts(bash_end);
 }
 
 static void zsh_argument(const struct argp_option *option)

@@ -137,6 +137,7 @@ offers() {
     offers "dwarf dwarf, fp none" record -g ""
     offers "regression:" diff --fail-on r
     offers "a.dump folder" dump ""
+    offers "folder" dump f
     offers "a.dump b.txt folder" report ""
     offers "folder" symbols -o ""
     offers "b.txt" inject --jitdump = b
