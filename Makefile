@@ -563,7 +563,7 @@ rooms:
 
 format:
 	clang-format -i $(wildcard jitdump/*.[ch] jitdump/*.hpp perfmap/*.[ch] jitunwind/*.[ch] jitunwind/*/*.[ch] injector/*.[ch] injector/*/*.[ch] \
-	    packaging/*.c examples/*.c examples/*/*.[ch] tests/*/*.[ch])
+	    packaging/*.c docs/man/*.c examples/*.c examples/*/*.[ch] tests/*/*.[ch])
 
 # Programs that can be copied anywhere.
 $(BUILD)/static/unwind_shapes: $(BUILD)/tests/producers/unwind_shapes.o $(LIBJITDUMP)
