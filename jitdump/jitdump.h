@@ -81,7 +81,7 @@
 extern "C" {
 #endif
 
-#define JITDUMP_VERSION "0.2.0"
+#define JITDUMP_VERSION "0.3.0"
 
 /* A program or library that compiles these sources into itself defines JITDUMP_STATIC for them.
  * Then it exports none of their symbols, and two copies of different versions do not clash in one

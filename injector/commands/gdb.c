@@ -8,13 +8,15 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-static const char doc[] =
-    "Start gdb on a core, or a process, with the symbols, lines and unwind tables of its JIT code, "
-    "and frames of code without tables by the frame pointer.  In a process, newly compiled code is "
-    "read whenever it stops, or by the command perfjit-refresh.\v"
-    "The dumps are found through the process's mappings. Exit status: gdb's; 1 it could not "
-    "be "
-    "started, or there is no dump; 2 wrong usage.";
+const struct argp gdb_argp = {
+    .options = launch_options,
+    .parser = launch_option_take,
+    .args_doc = LAUNCH_ARGS_DOC,
+    .doc =
+        "Start gdb on a core, or a process, with the symbols, lines and unwind tables of its JIT "
+        "code, "
+        "and frames of code without tables by the frame pointer.  In a process, what was compiled "
+        "since is read whenever it stops, or by the command perfjit-refresh." LAUNCH_DOC("gdb")};
 
 /* The command line by which gdb makes a new table: this program, with the symbols command for the
  * same process. */
@@ -83,5 +85,5 @@ static int start(const struct launch_request *request, const struct debugger_fil
 
 int gdb_command(int argc, char **argv)
 {
-    return launch_command(argc, argv, doc, start);
+    return launch_command(argc, argv, &gdb_argp, start);
 }
