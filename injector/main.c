@@ -18,7 +18,7 @@ static void print_usage(FILE *stream)
     fprintf(stream, "Usage: perfjit COMMAND [OPTION...]\n\n");
     for (const struct command *command = commands; command->name; command++)
         fprintf(stream, "  %-10s %s\n", command->name, command->purpose);
-    fprintf(stream, "\nperfjit COMMAND --help tells a command's options and exit statuses,\n"
+    fprintf(stream, "\nperfjit COMMAND --help shows a command's options and exit statuses,\n"
                     "perfjit --version the version.\n");
 }
 

@@ -15,10 +15,14 @@
 enum { EXIT_DONE = 0, EXIT_FAILED = 1, EXIT_SKIPPED = 3 };
 enum { KEY_TIMEOUT = 1024 };
 
-#define REQUEST_OPTIONS                                                                             \
-    {                                                                                               \
-        "timeout", KEY_TIMEOUT, "SECONDS", 0, "Wait so long for the process to poll (default: 10)", \
-        0},                                                                                         \
+#define REQUEST_OPTIONS                                                                            \
+    {                                                                                              \
+        "timeout",                                                                                 \
+        KEY_TIMEOUT,                                                                               \
+        "SECONDS",                                                                                 \
+        0,                                                                                         \
+        "How long to wait for the process to poll (default: 10)",                                  \
+        0},                                                                                        \
         OPTION_QUIET
 
 struct attach_options {
@@ -77,7 +81,8 @@ static error_t parse_option(int key, char *argument, struct argp_state *state)
 
 #define STATUS_DOC                                                                                 \
     "The process must link libjitdump and have been started with PERFJIT=attach in its "           \
-    "environment, or open its handle so by itself; its user and root can ask.\n\n"                 \
+    "environment, or open its handle with JITDUMP_ATTACHABLE; only its user and root can do "      \
+    "this.\n\n"                                                                                    \
     "Exit status:\n"                                                                               \
     "  0  done, or it was so already\n"                                                            \
     "  1  not done\n"                                                                              \

@@ -31,7 +31,7 @@ static const struct argp_option option_table[] = {
     {"runs", KEY_RUNS, "COUNT", 0, "Runs of each side (default: 10)", 0},
     {"warmup", KEY_WARM_UP, "COUNT", 0, "Runs of each side before those (default: 1)", 0},
     {"repeats", KEY_REPEATS, "COUNT", 0,
-     "Run pairs that other work disturbed again, so often at most (default: 0)", 0},
+     "How many times to rerun pairs that other work disturbed (default: 0)", 0},
     {"order", KEY_ORDER, "ORDER", 0,
      "The order of the runs:\nturns: base new new base base new ... (default)\ntogether: both of a "
      "pair at the same time, on one processor\nblocks: all of the base first",
@@ -155,8 +155,8 @@ const struct argp bench_argp = {
     .args_doc = "[--base 'COMMAND' | --base-dir DIR] --new 'COMMAND'",
     .doc = "Run two commands in turns, record each run as perfjit record does, and keep a small "
            "profile of each, for perfjit diff NAME.bench, here or elsewhere.\v"
-           "A command that has more in it than words goes to the shell.  Runs whose command fails "
-           "are no benchmark: nothing is written then.\n\n" HELP_EXIT_STATUS};
+           "A command with more in it than words goes to the shell.  If a command fails, nothing "
+           "is written.\n\n" HELP_EXIT_STATUS};
 
 int bench_command(int argc, char **argv)
 {

@@ -65,16 +65,16 @@ static const struct argp_option option_table[] = {
      "is less)",
      0},
     {"fail-on", KEY_FAIL_ON, "WHEN", 0,
-     "End with status 4:\nregression:PERCENT: if the total is slower by that\nunknown: if nothing "
-     "can be told",
+     "Exit with status 4:\nregression:PERCENT: if the total is slower by that\nunknown: if no "
+     "verdict is possible",
      0},
     {"lines", KEY_LINES, "FUNCTION", 0,
      "Lines and instructions of this function as well, in every form", 0},
-    {"rows", 'n', "COUNT", 0, "Print so many functions (default: 30; 0: all)", 0},
+    {"rows", 'n', "COUNT", 0, "How many functions to print (default: 30; 0: all)", 0},
     OPTION_GROUP("Output:"),
     {"output", 'o', "FILE", 0, "Where to write the text (default: standard output)", 0},
     {"markdown", KEY_MARKDOWN, "FILE", 0,
-     "Write it as Markdown as well, of less than 1 MiB; - is standard output, and then there is no "
+     "Write it as Markdown as well, less than 1 MiB; - is standard output, and then there is no "
      "text",
      0},
     {"json", KEY_JSON, "FILE", 0, "The same as JSON, all of it (docs/diff.schema.json)", 0},
@@ -226,10 +226,9 @@ const struct argp diff_argp = {
     .parser = parse_option,
     .args_doc = "NAME.bench\nBASE.bench NEW.bench\n--base FILE... --new FILE...",
     .doc = "Say what got slower from one set of recordings to another, and whether that is noise.\v"
-           "Of one bench (perfjit bench) its two sides are compared, of two their last ones, in "
-           "pairs where "
-           "the runs were in turns.  Each recording is a run, and each function has what it used "
-           "of a run by itself.\n\n" HELP_EXIT_STATUS
+           "One bench (perfjit bench): its two sides are compared.  Two benches: the last side of "
+           "each is compared.  Runs in turns are compared in pairs.  Each recording is one run, "
+           "and each function counts with its own time.\n\n" HELP_EXIT_STATUS
            "  4  done, and --fail-on says that it failed\n"};
 
 /* ---- Reading ---- */

@@ -52,9 +52,9 @@ const struct argp export_argp = {
     .parser = parse_option,
     .args_doc = "[FILE]",
     .doc = "Write a recording in the format of another tool.  Inlined calls, tiers and the kernel "
-           "are marked where the format can.\v" VIEW_FILE_DOC
-           ".  The format folded counts samples, pprof has both, the others have the event; "
-           "--weight says otherwise, but not of pprof.\n\n" HELP_EXIT_STATUS};
+           "are marked if the format allows it.\v" VIEW_FILE_DOC
+           ".  The format folded counts samples, pprof has samples and the event, the others have "
+           "the event; --weight changes that, except for pprof.\n\n" HELP_EXIT_STATUS};
 
 struct export_run {
     const struct export_format *format;

@@ -15,8 +15,8 @@ const struct argp gdb_argp = {
     .doc =
         "Start gdb on a core, or a process, with the symbols, lines and unwind tables of its JIT "
         "code, "
-        "and frames of code without tables by the frame pointer.  In a process, what was compiled "
-        "since is read whenever it stops, or by the command perfjit-refresh." LAUNCH_DOC("gdb")};
+        "and frames of code without tables by the frame pointer.  In a process, newly compiled "
+        "code is read whenever it stops, or by the command perfjit-refresh." LAUNCH_DOC("gdb")};
 
 /* The command line by which gdb makes a new table: this program, with the symbols command for the
  * same process. */

@@ -23,14 +23,16 @@ enum record_option_key { RECORD_KEY_RUNTIME = 256, RECORD_KEY_PERF };
          'e',                                                                                      \
          "EVENT",                                                                                  \
          0,                                                                                        \
-         "What is sampled, as perf list names it (default: cycles, or cpu-clock where there are "  \
+         "The event to sample, as perf list names it (default: cycles, or cpu-clock where there "  \
+         "are "                                                                                    \
          "none)",                                                                                  \
          0},                                                                                       \
         {"runtime",                                                                                \
          RECORD_KEY_RUNTIME,                                                                       \
          "NAME",                                                                                   \
          0,                                                                                        \
-         "Whose switches are set (default: by what the command is):\nnode, deno, bun, php, java, " \
+         "The runtime whose switches are set (default: by the command):\nnode, deno, bun, php, "   \
+         "java, "                                                                                  \
          "python, erl, ruby, dotnet, mono, lli, julia, qemu: this runtime's\nnone: nobody's",      \
          0},                                                                                       \
     {                                                                                              \

@@ -36,8 +36,9 @@ struct report_options {
 
 static const struct argp_option option_table[] = {
     OPTION_GROUP("What is shown:"),
-    {"callers", KEY_CALLERS, "NAME", 0, "Who calls the functions with NAME in theirs", 0},
-    {"callees", KEY_CALLEES, "NAME", 0, "What the functions with NAME in theirs call", 0},
+    {"callers", KEY_CALLERS, "NAME", 0, "The callers of the functions with NAME in their name", 0},
+    {"callees", KEY_CALLEES, "NAME", 0,
+     "The functions that are called by those with NAME in their name", 0},
     {"by", KEY_BY, "WHAT", 0,
      "A row for each of these:\nprocess, thread: what ran\ntier: how its code was "
      "compiled\nruntime: whose JIT code it is\nkind: JIT code, native code, the kernel, ...",
@@ -45,10 +46,10 @@ static const struct argp_option option_table[] = {
     {"threads", KEY_THREADS, 0, 0, "The same as --by thread", 0},
     {"jit", KEY_JIT, 0, 0, "Functions of JIT code alone", 0},
     {"sort", KEY_SORT, "BY", 0,
-     "The order of functions, by what they took:\nself: themselves (default)\ntotal: with all that "
+     "The order of functions:\nself: by their own time (default)\ntotal: by the time with all that "
      "they call",
      0},
-    {"rows", 'n', "COUNT", 0, "Print so many rows (default: 30; 0: all)", 0},
+    {"rows", 'n', "COUNT", 0, "How many rows to print (default: 30; 0: all)", 0},
     {"gprof", KEY_GPROF, 0, 0, "A flat profile and a call graph, as gprof prints them", 0},
     {"json", KEY_JSON, 0, 0, "All functions, or rows, as JSON", 0},
     OPTION_GROUP("Input:"),
@@ -127,12 +128,12 @@ static error_t parse_option(int key, char *argument, struct argp_state *state)
     }
 }
 
-const struct argp report_argp = {
-    .options = option_table,
-    .parser = parse_option,
-    .args_doc = "[FILE]",
-    .doc = "Say where the time of a recording went: a row for each function, with what it is and "
-           "where it stands.\v" VIEW_FILE_DOC ".\n\n" HELP_EXIT_STATUS};
+const struct argp report_argp = {.options = option_table,
+                                 .parser = parse_option,
+                                 .args_doc = "[FILE]",
+                                 .doc = "Show where the time of a recording went: a row for each "
+                                        "function, with its kind and place.\v" VIEW_FILE_DOC
+                                        ".\n\n" HELP_EXIT_STATUS};
 
 /* ---- How much is named ---- */
 

@@ -39,8 +39,8 @@ static const struct argp_option option_table[] = {
      0},
     {"rows", KEY_ROWS, "ROWS", 0,
      "What perf report shows as one row.  With --layout function, or where user stacks are kept, "
-     "it is body:\nname: all code of one name, in whatever process (default)\nbody: each body that "
-     "was compiled\nfunction: all code of a function, whatever tier its name tells",
+     "it is body:\nname: all code of one name, in any process (default)\nbody: each compiled "
+     "body\nfunction: all code of a function, in any tier",
      0},
     {"no-lines", KEY_NO_LINES, 0, 0, "Leave out source lines and inlined calls", 0},
     {"compress-debug", KEY_COMPRESS_DEBUG, 0, 0,
@@ -55,8 +55,8 @@ static const struct argp_option option_table[] = {
      "provided that it has the same frame there; an inference",
      0},
     {"inlines", KEY_INLINES, "WHERE", 0,
-     "Where inlined calls are told of:\ndwarf: in the ELF files' debug info, which perf reads by "
-     "addr2line\nframes: as frames in call chains (default where stacks are unwound)\nnone: "
+     "Where inlined calls are shown:\ndwarf: in the ELF files' debug info, which perf reads by "
+     "addr2line\nframes: as frames in call chains (default if stacks are unwound)\nnone: "
      "nowhere",
      0},
     OPTION_GROUP("Messages:"),
