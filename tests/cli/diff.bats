@@ -124,7 +124,7 @@ END
     jq -e '(.functions[] | select(.name == "tj::inner")) as $inner | [.lines, .instructions] | map((map(.new) | add) - $inner.new | fabs < 1) | all' json >/dev/null
     run perfjit diff -q --lines no_such_function --base base? --new new?
     [ "$status" = 1 ]
-    [[ "$output" == *"no function 'no_such_function'"* ]]
+    [[ "$output" == *"no run has samples in a function 'no_such_function'"* ]]
 }
 
 @test "the report is written, then --fail-on decides the status" {
