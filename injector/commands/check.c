@@ -8,6 +8,7 @@
  */
 #include "injector/commands/commands.h"
 
+#include "injector/check/census/kept_census.h"
 #include "injector/check/dump_report.h"
 #include "injector/check/recording_report.h"
 #include "injector/files/interruption.h"
@@ -109,12 +110,12 @@ static int check_dumps(struct report *report, const struct check_options *option
 static struct census_question question_of(const struct inspection *run,
                                           const struct check_options *options)
 {
-    return (struct census_question){&run->in.records,
-                                    &run->in.processes,
-                                    run->in.timelines,
-                                    options->request.no_perf_map,
-                                    false,
-                                    options->request.root};
+    return (struct census_question){.records = &run->in.records,
+                                    .processes = &run->in.processes,
+                                    .timelines = run->in.timelines,
+                                    .no_perf_map = options->request.no_perf_map,
+                                    .has_given = recording_request_gives(&options->request),
+                                    .root = options->request.root};
 }
 
 /* Stacks are unwound as by perfjit inject --stacks unwind. */
@@ -148,7 +149,7 @@ static int inspect(struct inspection *run, const struct check_options *options,
         recording_play(&run->in, findings) || count_chains(run, options, findings))
         return -1;
     const struct census_question question = question_of(run, options);
-    return sample_census_take(&run->census, &question, findings);
+    return kept_census_or_take(&run->census, &question, findings);
 }
 
 static void release(struct inspection *run)

@@ -1,7 +1,7 @@
 /* perfjit report: see commands.h. */
 #include "injector/commands/commands.h"
 
-#include "injector/check/census/sample_census.h"
+#include "injector/check/census/kept_census.h"
 #include "injector/profile/report/function_table.h"
 #include "injector/profile/report/gprof_text.h"
 #include "injector/profile/report/group_table.h"
@@ -198,11 +198,11 @@ static int find_most_unknown(const struct view_input *input, const struct call_f
 static const char *main_cause(const struct view_input *input, struct findings *findings)
 {
     struct sample_census census = {0};
-    const struct census_question question = {&input->recording.records, &input->recording.processes,
-                                             input->recording.timelines, false,
-                                             .counts_only = false};
+    const struct census_question question = {.records = &input->recording.records,
+                                             .processes = &input->recording.processes,
+                                             .timelines = input->recording.timelines};
     const char *cause = NULL;
-    if (input->recording.processes.count && sample_census_take(&census, &question, findings) == 0 &&
+    if (input->recording.processes.count && kept_census_or_take(&census, &question, findings) == 0 &&
         census.group_count)
         cause = sample_cause_what(census.groups[0].cause);
     sample_census_free(&census);

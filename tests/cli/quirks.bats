@@ -68,7 +68,7 @@ machine_of_elf() {
 }
 
 @test "header: what another process appended is not taken for this one's" {
-    check header-foreign 3 '?,gamma' "1 x part of a dump that another process wrote: " " 1 parts of the input skipped"
+    check header-foreign 3 '?,gamma' "1 x part of a dump that another process wrote: " " 1 part of the input skipped"
 }
 
 @test "header: the wrong machine, or one of 32 bits with code beyond 4 GiB" {
@@ -122,7 +122,7 @@ machine_of_elf() {
 }
 
 @test "a record of unknown id is skipped and reported" {
-    check record-unknown 3 '?,alpha,beta,gamma' "1 x record of unknown type: " "id 77, 21 bytes" " 1 parts of the input skipped"
+    check record-unknown 3 '?,alpha,beta,gamma' "1 x record of unknown type: " "id 77, 21 bytes" " 1 part of the input skipped"
 }
 
 @test "a record that ends in its middle keeps its name, and the next one is found" {

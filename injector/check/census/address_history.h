@@ -65,7 +65,7 @@ struct address_mark {
 struct history_part {
     const struct jit_process *process; /* NULL: it has no JIT code that is known */
     const struct timeline *timeline;   /* of PROCESS */
-    const struct recorded_map *maps;    /* of this life, by time */
+    const struct recorded_map *maps;   /* of this life, by time */
     size_t map_count;
     size_t change, map;      /* the next ones to be played */
     struct address_map code; /* where PROCESS has a function at some time, if that matters */
