@@ -15,6 +15,7 @@
 #include "injector/history/recording.h"
 #include "injector/log/jitdump/newest_records.h"
 #include "injector/log/owner/injected_image.h"
+#include "injector/recording/default_file.h"
 #include "injector/text/printable_text.h"
 #include "jitdump/format/byte_cursor.h"
 
@@ -33,6 +34,7 @@ struct check_options {
     struct recording_request request;
     const char *repair;
     bool json, chains, verbose;
+    bool wants_default; /* neither a recording nor a dump was named */
     bool gives_dump; /* by --jitdump, which is of a recording */
 };
 
@@ -267,7 +269,7 @@ static error_t take_end(struct check_options *options, struct argp_state *state)
     if (options->repair && (options->records || options->request.dump_count != 1))
         argp_error(state, "--repair takes one dump and no recording");
     if (!options->records && (options->request.dump_count == 0 || options->gives_dump))
-        options->records = "perf.data";
+        options->wants_default = true;
     return 0;
 }
 
@@ -307,10 +309,10 @@ static error_t parse_option(int key, char *argument, struct argp_state *state)
 static const struct argp argp = {
     .options = option_table,
     .parser = parse_option,
-    .args_doc = "[perf.data] [FILE.dump...]",
+    .args_doc = "[FILE] [FILE.dump...]",
     .doc =
         "Say what is wrong with a recording or a dump, why samples in JIT code stay [unknown], and "
-        "what to do.  Nothing is changed.\vDumps that are given beside a recording are used for "
+        "what to do.  Nothing is changed.\vFILE is " DEFAULT_FILES ".  Dumps that are given beside a recording are used for "
         "it, as with perfjit inject --jitdump.  Only the address of a sample is checked, and with "
         "--chains its call chain.  Exit status: 0 sound, and every sample in JIT code has a name; "
         "3 something would be lost or is unknown, or (--chains) chains are ended by wrong unwind "
@@ -350,13 +352,24 @@ static int run_check(const struct check_options *options)
     return status;
 }
 
+static int name_recording(struct check_options *options)
+{
+    struct findings findings = {0};
+    if (!options->wants_default)
+        return 0;
+    options->records = default_file(NULL, &findings);
+    if (!options->records)
+        printable_line(stderr, "perfjit: %s", findings.failure);
+    return options->records ? 0 : -1;
+}
+
 int check_command(int argc, char **argv)
 {
     struct check_options options = {0};
     int status = EXIT_UNREADABLE;
     argp_err_exit_status = EXIT_WRONG_USAGE;
     if (argp_parse(&argp, argc, argv, 0, NULL, &options) == 0)
-        status = run_check(&options);
+        status = name_recording(&options) ? EXIT_UNREADABLE : run_check(&options);
     else
         printable_line(stderr, "perfjit: out of memory"); /* it ends by itself for anything else */
     recording_request_free(&options.request);

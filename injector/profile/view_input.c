@@ -7,6 +7,7 @@
 #include "injector/profile/profile_events.h"
 #include "injector/profile/profile_reading.h"
 #include "injector/profile/run_file.h"
+#include "injector/recording/default_file.h"
 #include "injector/text/printable_text.h"
 
 #include <errno.h>
@@ -85,17 +86,6 @@ void view_request_free(struct view_request *request)
 }
 
 /* ---- Reading ---- */
-
-static const char *input_of(const struct view_request *request)
-{
-    static const char *const usual[] = {"perfjit.perf.data", "perf.jit.data", "perf.data"};
-    if (request->input)
-        return request->input;
-    for (size_t i = 0; i < sizeof usual / sizeof usual[0]; i++)
-        if (access(usual[i], F_OK) == 0)
-            return usual[i];
-    return usual[0];
-}
 
 /* perf finds the names of an injected recording where they were written, and so does this. */
 static void warn_of_gone_image(const struct view_input *input, const struct view_request *request)
@@ -243,7 +233,9 @@ static int count(struct view_input *input, const struct view_request *request,
 int view_input_open(struct view_input *input, const struct view_request *request,
                     struct findings *findings)
 {
-    *input = (struct view_input){.path = input_of(request)};
+    *input = (struct view_input){.path = default_file(request->input, findings)};
+    if (!input->path)
+        return -1;
     findings->verbose = request->verbose;
     findings->quiet = request->quiet;
     if (!request->quiet)
