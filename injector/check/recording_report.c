@@ -5,6 +5,7 @@
 #include "injector/check/dump_report.h"
 #include "injector/log/owner/injected_image.h"
 #include "injector/recording/perf_data/perf_format.h"
+#include "injector/recording/silent_runtime.h"
 #include "injector/text/code_name.h"
 #include "injector/text/plural.h"
 
@@ -118,11 +119,12 @@ static void report_remedies(struct report *report, const struct sample_census *c
 
 /* The last line: what all of it comes to.  IMAGE: of an injected recording, or NULL; GONE: it is
  * not there. */
-static void report_verdict(struct report *report, const struct sample_census *census,
-                           const struct findings *findings, uint64_t misled, const char *image,
-                           bool gone)
+static void report_verdict(struct report *report, const struct records *records,
+                           const struct sample_census *census, const struct findings *findings,
+                           uint64_t misled, const char *image, bool gone)
 {
     uint64_t lost = findings_lost(findings);
+    uint32_t pid;
     if (image && census->is_kept)
         report_line(report, "injected already, with %s: the counts are of when that was done",
                     image);
@@ -145,6 +147,11 @@ static void report_verdict(struct report *report, const struct sample_census *ce
         report_line(report, "sound: every sample in JIT code has a name");
     else if (lacks_maps(census))
         report_line(report, "most samples are where no mapping was recorded, in JIT code or not");
+    else if (!image && silent_runtime_in(records, &pid))
+        report_line(report,
+                    "no sample is in JIT code: process %" PRIu32 " runs %s, which has no perf "
+                    "support",
+                    pid, silent_runtime_in(records, &pid));
     else if (!image || census->is_kept)
         report_line(report, "no sample is in JIT code");
     else
@@ -181,7 +188,7 @@ int recording_report(struct report *report, const struct census_question *questi
     report_unknown(report, census);
     report_findings(report, findings);
     report_remedies(report, census);
-    report_verdict(report, census, findings, chains->misled, image, gone);
+    report_verdict(report, question->records, census, findings, chains->misled, image, gone);
     report_close(report);
     return result;
 }

@@ -6,6 +6,7 @@
 #include "injector/profile/report/gprof_text.h"
 #include "injector/profile/report/group_table.h"
 #include "injector/profile/view_input.h"
+#include "injector/recording/perf_data/perf_format.h"
 #include "injector/text/json_writer.h"
 #include "injector/text/printable_text.h"
 
@@ -130,6 +131,9 @@ static const struct argp argp = {
 
 /* ---- How much is named ---- */
 
+#define LEAST_SHOWN  0.0005 /* less is 0.0 % */
+#define MANY_UNKNOWN 0.2
+
 struct named_shares {
     uint64_t named, interpreter, unknown;
 };
@@ -202,8 +206,8 @@ static const char *main_cause(const struct view_input *input, struct findings *f
                                              .processes = &input->recording.processes,
                                              .timelines = input->recording.timelines};
     const char *cause = NULL;
-    if (input->recording.processes.count && kept_census_or_take(&census, &question, findings) == 0 &&
-        census.group_count)
+    if (input->recording.processes.count &&
+        kept_census_or_take(&census, &question, findings) == 0 && census.group_count)
         cause = sample_cause_what(census.groups[0].cause);
     sample_census_free(&census);
     return cause;
@@ -229,6 +233,45 @@ static void put_cause(const struct view_input *input, struct findings *findings)
         printf(": most at addresses of which the recording does not say what was mapped there");
 }
 
+/* Whether stacks were copied, and unwound since. */
+static bool were_copied(const struct perf_file *file)
+{
+    static const char word[] = "dwarf";
+    const struct perf_feature *words = perf_features_find(&file->features, PERF_FEATURE_CMDLINE);
+    return perf_file_has_stacks(file) ||
+           (words && memmem(words->bytes, words->size, word, strlen(word)));
+}
+
+static bool has_unknown_caller(const struct call_profile *profile, const struct call_sample *sample)
+{
+    if (!sample->node)
+        return false;
+    uint32_t node = profile->nodes[sample->node].parent;
+    for (; node; node = profile->nodes[node].parent)
+        if (profile->frames[profile->nodes[node].frame].kind == FRAME_UNKNOWN)
+            return true;
+    return false;
+}
+
+/* Programs that keep no frame pointers end their chains at addresses that are no code. */
+static void put_unknown_callers(const struct view_input *input)
+{
+    const struct perf_file *file = &input->recording.input.file;
+    const struct call_profile *profile = &input->profile;
+    uint64_t unknown = 0;
+    if (!file->data || !perf_file_has_chains(file) || were_copied(file))
+        return;
+    for (size_t i = 0; i < profile->sample_count; i++)
+        if (profile_choice_has(&input->choice, profile, &profile->samples[i]) &&
+            has_unknown_caller(profile, &profile->samples[i]))
+            unknown += profile_choice_weight(&input->choice, &profile->samples[i]);
+    if ((double)unknown > MANY_UNKNOWN * (double)input->totals.all)
+        printf("%.0f %% of the samples have an [unknown] caller: the program keeps no frame "
+               "pointers; perf record --call-graph dwarf (perfjit record -g dwarf) finds callers "
+               "without\n",
+               100 * (double)unknown / (double)input->totals.all);
+}
+
 static void put_honest_line(const struct view_input *input, struct findings *findings)
 {
     const struct named_shares shares = count_named(input);
@@ -236,9 +279,10 @@ static void put_honest_line(const struct view_input *input, struct findings *fin
     printf("\n%.1f %% of the samples named; %.1f %% interpreter; %.1f %% unknown",
            100 * (double)shares.named / all, 100 * (double)shares.interpreter / all,
            100 * (double)shares.unknown / all);
-    if (shares.unknown)
+    if ((double)shares.unknown >= LEAST_SHOWN * all)
         put_cause(input, findings);
     printf("\n");
+    put_unknown_callers(input);
 }
 
 /* ---- JSON ---- */

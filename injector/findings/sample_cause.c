@@ -11,10 +11,11 @@ static const struct cause_text texts[CAUSES] = {
          "tell the runtime to write one: PERFJIT=dump, node --perf-prof, ... (README, \"You have a "
          "profile of\"); executable memory of something else (a trampoline, say) looks the same; a "
          "perf map from a container has the pid that the process had there: --perf-map PID:FILE"},
-    [CAUSE_NO_MEANS] =
-        {"no-means", "no dump and no perf map: its runtime has no means to write one",
-         "PyPy, Guile, Racket, gjs, SBCL and libgccjit can't log their JIT code for perf; only "
-         "their native functions have names"},
+    [CAUSE_NO_MEANS] = {"no-means",
+                        "no dump and no perf map: its runtime has no means to write one",
+                        "PyPy, Guile, Racket, gjs, SBCL, libgccjit and Python before 3.12 have no "
+                        "perf support; only "
+                        "their native functions have names"},
     [CAUSE_NO_MARKER] = {"no-marker", "a dump is there, but the recording does not name it",
                          "name it: perfjit inject --jitdump FILE; it was opened before the "
                          "recording began, or the runtime does not map it"},

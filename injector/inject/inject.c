@@ -23,6 +23,7 @@
 #include "injector/recording/host/live_process.h"
 #include "injector/recording/perf_data/perf_input.h"
 #include "injector/recording/perf_data/perf_pipe.h"
+#include "injector/recording/silent_runtime.h"
 #include "injector/text/file_name.h"
 #include "injector/text/plural.h"
 #include "injector/text/printable_text.h"
@@ -260,8 +261,15 @@ static void tell_no_code(const struct injection *run, const struct findings *fin
     const struct recorded_map *jvm = find_jvm(&run->in.records);
     if (is_found(findings) || known_reason(run, findings))
         return;
+    uint32_t pid;
+    const char *silent = silent_runtime_in(&run->in.records, &pid);
     if (jvm)
         tell_no_map(run, jvm);
+    else if (silent)
+        printable_line(stderr,
+                       "perfjit: no JIT code was logged: process %" PRIu32
+                       " runs %s, which has no perf support",
+                       pid, silent);
     else if (records_has_samples(&run->in.records))
         printable_line(stderr,
                        "perfjit: no JIT code was logged: no process wrote a jitdump or a perf map");
@@ -273,7 +281,14 @@ static int fail_without_code(struct injection *run, const struct inject_options 
 {
     if (recording_play(&run->in, findings) || take_census(run, options, findings))
         return -1;
+    uint32_t pid;
     const struct unknown_samples *reason = known_reason(run, findings);
+    const char *silent = silent_runtime_in(&run->in.records, &pid);
+    if (!reason && silent && !is_found(findings) && !injected_image(&run->in.records))
+        return report_failure(findings,
+                              "%s: no jitdump found: process %" PRIu32
+                              " runs %s, which has no perf support",
+                              run->in.input.file.path, pid, silent);
     if (!reason || injected_image(&run->in.records))
         return report_failure(findings, "%s", run->in.processes.no_code);
     return report_failure(

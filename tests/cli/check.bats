@@ -135,7 +135,7 @@ checked_ours() {
         perfjit check --json bad.data >json || [ $? = 3 ]
         is '[.profile.unknown[].cause] | unique == ["injected"]' || complain "$at: $(cat json)"
     done
-    perfjit inject -q -i quirk.data | perfjit check --json - >json || [ $? = 3 ]
+    perfjit inject -q -i quirk.data -o - | perfjit check --json - >json || [ $? = 3 ]
     is '[.profile.unknown[].cause] | unique == ["injected"]'
 }
 
@@ -178,7 +178,7 @@ checked_ours() {
 @test "the default is the first of perfjit.perf.data, perf.jit.data and perf.data, of report as of check; none: 1, and they are named" {
     local each
     mkdir default && cd default
-    for each in "check" "report" "flamegraph -o -" "export -o -"; do
+    for each in "check" "report" "flamegraph -o -" "export --format folded"; do
         run --separate-stderr perfjit $each
         exits 1
         says "no recording is named, and none is here: neither perfjit.perf.data, nor perf.jit.data, nor perf.data"

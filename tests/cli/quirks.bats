@@ -32,9 +32,9 @@ check() {
     [ "$(cat names)" = "$names" ] || complain "$quirk: names $(cat names) instead of $names"
 }
 
-# How many lines were said, but for the one that counts what nobody logged, `?` above.
+# How many lines were said, but for those that count what nobody logged, `?` above.
 lines_said() {
-    grep -vc 'samples in JIT code stay \[unknown\]' <<<"$stderr"
+    grep -vcE 'samples in JIT code stay \[unknown\]|^perfjit:     ([0-9]+ of process|what to do)' <<<"$stderr"
 }
 
 # What is repaired has status 0, and nothing else is told.
@@ -181,13 +181,13 @@ machine_of_elf() {
 shape() {
     local quirk
     recording "shape-$1" record perf.data -F 200 --call-graph dwarf,1024 "$BUILD/producers/unwind_shapes" "$1" dump 0.2
-    run --separate-stderr perfjit inject -i perf.data -o out.data
+    run --separate-stderr perfjit inject -v -i perf.data -o out.data
     exits 0
     shift
     for quirk in "$@"; do
         says "$quirk"
     done
-    [ "$(grep -o ' x ' <<<"$stderr" | wc -l)" -eq $# ] || complain "more or less than $*: $stderr"
+    [ "$(grep -c '^perfjit: repaired: [0-9]* x ' <<<"$stderr")" -eq $# ] || complain "more or less than $*: $stderr"
 }
 
 @test "unwind tables: every shape is told by its quirks" {
@@ -199,6 +199,8 @@ shape() {
     shape one-blob "1 x hdr-absent" "1 x frame-elsewhere" "1 x unwind-shared"
     shape blobs-swapped "x unwind-far"
     shape empty-header "4 x unwind-empty"
+    run --separate-stderr perfjit inject -i perf.data -o out.data
+    [[ $stderr != *repaired:* ]] || complain "what V8 does in each dump is told: $stderr"
 }
 
 @test "own dumps have no quirks: tinyjit's, and those of many functions" {

@@ -6,7 +6,7 @@
 #include "injector/log/owner/injected_image.h"
 #include "injector/log/perf_map/perf_map_file.h"
 #include "injector/recording/perf_data/perf_format.h"
-#include "injector/text/file_name.h"
+#include "injector/recording/silent_runtime.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -145,8 +145,6 @@ static bool dump_is_nearby(const char *profile, uint32_t pid)
  */
 static bool is_silent(const struct collector *collector, uint32_t life)
 {
-    static const char *const begins[] = {"libpypy", "pypy", "libguile-",    "racket",
-                                         "libgjs.", "sbcl", "libgccjit.so", NULL};
     const struct process_life *lives = collector->lives->items;
     for (; life != NO_LIFE; life = lives[life].parent) {
         size_t count;
@@ -154,9 +152,8 @@ static bool is_silent(const struct collector *collector, uint32_t life)
             process_life_maps(collector->question->records, lives[life].pid, lives[life].begin,
                               lives[life].next, &count);
         for (size_t i = 0; i < count; i++)
-            for (size_t b = 0; begins[b]; b++)
-                if (strncmp(file_name_of(maps[i].map.filename), begins[b], strlen(begins[b])) == 0)
-                    return true;
+            if (silent_runtime(maps[i].map.filename))
+                return true;
         if (lives[life].execed)
             return false;
     }

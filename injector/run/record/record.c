@@ -132,11 +132,11 @@ static int add_all_runtimes(struct record_run *run, struct findings *findings)
     }
     if (run->options->quiet)
         return 0;
-    printable_line(stderr,
-                   "perfjit: %s: is no runtime that is known; it may start some: the switches of "
-                   "%s are in its environment%s",
-                   run->options->words[run->program.command.at], names,
-                   run->options->verbose ? "" : " (-v: which; --runtime NAME|none)");
+    if (run->options->verbose)
+        printable_line(stderr,
+                       "perfjit: %s: is no runtime that is known; it may start some: the switches "
+                       "of %s are in its environment (--runtime NAME|none)",
+                       run->options->words[run->program.command.at], names);
     if (run->program.copies_stacks && are_copied(stacks_of(run)))
         printable_line(stderr,
                        "perfjit: its words name Python: stacks are copied (not with -g fp)");
