@@ -2,6 +2,7 @@
 #include "injector/commands/commands.h"
 
 #include "injector/check/census/kept_census.h"
+#include "injector/profile/activity.h"
 #include "injector/profile/report/function_table.h"
 #include "injector/profile/report/gprof_text.h"
 #include "injector/profile/report/group_table.h"
@@ -24,7 +25,8 @@ enum {
     KEY_GPROF,
     KEY_JSON,
     KEY_SORT,
-    KEY_JIT
+    KEY_JIT,
+    KEY_FULL_NAMES
 };
 enum { DEFAULT_ROWS = 30 };
 
@@ -32,7 +34,8 @@ struct report_options {
     struct view_request request;
     const char *callers, *callees;
     enum report_group group; /* REPORT_GROUPS: functions */
-    bool gprof, json, by_total, jit_only;
+    bool gprof, json, by_total, jit_only, full_names;
+    bool is_chosen; /* which functions, and in which order */
     size_t rows;
 };
 
@@ -46,6 +49,8 @@ static const struct argp_option option_table[] = {
     {"sort", KEY_SORT, "self|total", 0,
      "Functions by what they took themselves (default), or with all that they call", 0},
     {"jit", KEY_JIT, 0, 0, "Functions of JIT code alone", 0},
+    {"full-names", KEY_FULL_NAMES, 0, 0,
+     "Names with Java's packages and all template arguments, which tables leave out", 0},
     {"rows", 'n', "COUNT", 0, "Print so many rows (default: 30; 0: all)", 0},
     VIEW_INPUT,
     VIEW_OPTIONS,
@@ -104,11 +109,15 @@ static error_t parse_option(int key, char *argument, struct argp_state *state)
         return 0;
     case KEY_SORT:
         options->by_total = strcmp(argument, "total") == 0;
+        options->is_chosen = true;
         if (!options->by_total && strcmp(argument, "self") != 0)
             argp_error(state, "--sort is self or total, not '%s'", printable_copy(argument));
         return 0;
     case KEY_JIT:
-        options->jit_only = true;
+        options->jit_only = options->is_chosen = true;
+        return 0;
+    case KEY_FULL_NAMES:
+        options->full_names = true;
         return 0;
     case 'n':
         options->rows = rows_in(argument, state);
@@ -272,6 +281,30 @@ static void put_unknown_callers(const struct view_input *input)
                100 * (double)unknown / (double)input->totals.all);
 }
 
+/* What the runtime did for the program, where it shows. */
+static void put_activities(const struct view_input *input)
+{
+    const struct call_profile *profile = &input->profile;
+    struct activity_map map;
+    uint64_t weights[ACTIVITIES] = {0};
+    const char *before = "of them ";
+    bool made = activity_map_make(&map, profile) == 0;
+    for (size_t i = 0; made && i < profile->sample_count; i++)
+        if (profile_choice_has(&input->choice, profile, &profile->samples[i]))
+            weights[activity_of(&map, &profile->samples[i])] +=
+                profile_choice_weight(&input->choice, &profile->samples[i]);
+    activity_map_free(&map);
+    for (int i = ACTIVITY_COLLECTOR; i <= ACTIVITY_COMPILER; i++) {
+        double share = (double)weights[i] / (double)input->totals.all;
+        if (share < LEAST_SHOWN)
+            continue;
+        printf("%s%.1f %% %s", before, 100 * share, activity_name((enum activity)i));
+        before = ", ";
+    }
+    if (*before == ',')
+        printf("\n");
+}
+
 static void put_honest_line(const struct view_input *input, struct findings *findings)
 {
     const struct named_shares shares = count_named(input);
@@ -282,6 +315,7 @@ static void put_honest_line(const struct view_input *input, struct findings *fin
     if ((double)shares.unknown >= LEAST_SHOWN * all)
         put_cause(input, findings);
     printf("\n");
+    put_activities(input);
     put_unknown_callers(input);
 }
 
@@ -360,12 +394,40 @@ static int put_calls(const struct report_view *view, const struct report_options
     return found < 0 ? report_failure(findings, "out of memory") : 0;
 }
 
+/* Whether most samples have a function of Python in their stacks: the code that runs is the
+ * interpreter's, and the functions that people look for only call. */
+static bool is_python(const struct view_input *input)
+{
+    static const char mark[] = "py::";
+    const struct call_profile *profile = &input->profile;
+    uint64_t weight = 0;
+    for (size_t i = 0; i < profile->sample_count; i++) {
+        const struct call_sample *sample = &profile->samples[i];
+        uint32_t node = profile_choice_has(&input->choice, profile, sample) ? sample->node : 0;
+        for (; node; node = profile->nodes[node].parent) {
+            const struct call_frame *frame = &profile->frames[profile->nodes[node].frame];
+            if (frame->kind == FRAME_JIT &&
+                strncmp(call_profile_string(profile, frame->name), mark, sizeof mark - 1) == 0)
+                break;
+        }
+        weight += node ? profile_choice_weight(&input->choice, sample) : 0;
+    }
+    return weight > input->totals.all / 2;
+}
+
 static int put_report(const struct view_input *input, const struct report_options *options,
                       struct findings *findings)
 {
-    const struct report_view view = {&input->profile,   &input->functions, &input->totals,
-                                     input->choice,     options->rows,     stdout,
-                                     options->by_total, options->jit_only};
+    const bool python = !options->json && !options->is_chosen && is_python(input);
+    const struct report_view view = {.profile = &input->profile,
+                                     .functions = &input->functions,
+                                     .totals = &input->totals,
+                                     .choice = input->choice,
+                                     .most_rows = options->rows,
+                                     .stream = stdout,
+                                     .full_names = options->full_names,
+                                     .by_total = options->by_total || python,
+                                     .jit_only = options->jit_only || python};
     int result;
     if (options->json)
         result = put_json(input, &view, options);
@@ -377,6 +439,9 @@ static int put_report(const struct view_input *input, const struct report_option
         result = group_table_put(&view, options->group, NULL);
     else
         result = function_table_put(&view);
+    if (python && !options->callers && !options->callees && !options->gprof &&
+        options->group == REPORT_GROUPS)
+        printf("Python's functions by total; with the interpreter's own: --sort self\n");
     if (!result && !options->json && !options->gprof && !options->callers && !options->callees)
         put_honest_line(input, findings);
     if (result)

@@ -4,7 +4,7 @@
 #define PERFJIT_RUN_SET_H
 
 #include "injector/compare/function_lines.h"
-#include "injector/compare/kept_runs/activity.h"
+#include "injector/profile/activity.h"
 #include "injector/profile/profile_totals.h"
 
 /* What a run's values are by: each table's values add up to the run's total. */
