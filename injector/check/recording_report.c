@@ -3,7 +3,7 @@
 
 #include "injector/check/chain_report.h"
 #include "injector/check/dump_report.h"
-#include "injector/log/owner/injected_image.h"
+#include "injector/recording/host/injected_image.h"
 #include "injector/recording/perf_data/perf_format.h"
 #include "injector/recording/silent_runtime.h"
 #include "injector/text/code_name.h"
@@ -11,6 +11,7 @@
 
 #include <inttypes.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 static void report_samples(struct report *report, const struct sample_census *census)
@@ -117,11 +118,11 @@ static void report_remedies(struct report *report, const struct sample_census *c
     report_close_array(report);
 }
 
-/* The last line: what all of it comes to.  IMAGE: of an injected recording, or NULL; GONE: it is
- * not there. */
+/* The last line: what all of it comes to.  IMAGE: of an injected recording, or NULL; MOVED:
+ * where it is if it was moved, or NULL; GONE: it is not there. */
 static void report_verdict(struct report *report, const struct records *records,
                            const struct sample_census *census, const struct findings *findings,
-                           uint64_t misled, const char *image, bool gone)
+                           uint64_t misled, const char *image, const char *moved, bool gone)
 {
     uint64_t lost = findings_lost(findings);
     uint32_t pid;
@@ -136,6 +137,11 @@ static void report_verdict(struct report *report, const struct records *records,
                     census->unknown, census->unknown + census->named);
     if (lost)
         report_line(report, "%" PRIu64 " part%s of the input would be lost", lost, plural(lost));
+    if (moved)
+        report_line(report,
+                    "%s was moved with its recording; perf finds the names after perf "
+                    "buildid-cache --add %s",
+                    moved, moved);
     if (gone)
         report_line(report,
                     "injected already, with %s, which is not there: its JIT code has no "
@@ -182,13 +188,15 @@ int recording_report(struct report *report, const struct census_question *questi
     report_flag(report, "sound", sound);
     if (image)
         report_text(report, "injected", NULL, image);
+    char *moved = injected_image_moved(question->records, question->root);
     int result = report_chains(report, chains);
     report_samples(report, census);
     report_processes(report, question);
     report_unknown(report, census);
     report_findings(report, findings);
     report_remedies(report, census);
-    report_verdict(report, question->records, census, findings, chains->misled, image, gone);
+    report_verdict(report, question->records, census, findings, chains->misled, image, moved, gone);
     report_close(report);
+    free(moved);
     return result;
 }

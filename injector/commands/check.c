@@ -14,7 +14,7 @@
 #include "injector/files/interruption.h"
 #include "injector/history/recording.h"
 #include "injector/log/jitdump/newest_records.h"
-#include "injector/log/owner/injected_image.h"
+#include "injector/recording/host/injected_image.h"
 #include "injector/recording/default_file.h"
 #include "injector/text/printable_text.h"
 #include "jitdump/format/byte_cursor.h"

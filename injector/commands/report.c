@@ -394,11 +394,16 @@ static int put_calls(const struct report_view *view, const struct report_options
     return found < 0 ? report_failure(findings, "out of memory") : 0;
 }
 
+static bool ends_in(const char *text, const char *end)
+{
+    size_t bytes = strlen(text), end_bytes = strlen(end);
+    return bytes >= end_bytes && strcmp(text + bytes - end_bytes, end) == 0;
+}
+
 /* Whether most samples have a function of Python in their stacks: the code that runs is the
  * interpreter's, and the functions that people look for only call. */
 static bool is_python(const struct view_input *input)
 {
-    static const char mark[] = "py::";
     const struct call_profile *profile = &input->profile;
     uint64_t weight = 0;
     for (size_t i = 0; i < profile->sample_count; i++) {
@@ -407,7 +412,7 @@ static bool is_python(const struct view_input *input)
         for (; node; node = profile->nodes[node].parent) {
             const struct call_frame *frame = &profile->frames[profile->nodes[node].frame];
             if (frame->kind == FRAME_JIT &&
-                strncmp(call_profile_string(profile, frame->name), mark, sizeof mark - 1) == 0)
+                ends_in(call_profile_string(profile, frame->file), ".py"))
                 break;
         }
         weight += node ? profile_choice_weight(&input->choice, sample) : 0;

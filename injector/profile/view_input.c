@@ -3,11 +3,11 @@
 
 #include "injector/files/interruption.h"
 #include "injector/files/output_file.h"
-#include "injector/log/owner/injected_image.h"
 #include "injector/profile/profile_events.h"
 #include "injector/profile/profile_reading.h"
 #include "injector/profile/run_file.h"
 #include "injector/recording/default_file.h"
+#include "injector/recording/host/injected_image.h"
 #include "injector/text/printable_text.h"
 
 #include <errno.h>
@@ -97,6 +97,13 @@ static void warn_of_gone_image(const struct view_input *input, const struct view
                        "JIT code without; put it back, or give the recording as perf record wrote "
                        "it",
                        image, input->path);
+    char *moved = injected_image_moved(&input->recording.records, request->recording.root);
+    if (moved && !request->quiet)
+        printable_line(stderr,
+                       "perfjit: %s: was moved with its recording; perf finds the names after perf "
+                       "buildid-cache --add %s",
+                       moved, moved);
+    free(moved);
 }
 
 /* What has been injected names its code itself, and what has none is a profile, too. */

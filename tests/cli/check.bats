@@ -152,6 +152,29 @@ checked_ours() {
     grep -q '^  injected already, with /.*, which is not there: its JIT code has no names' text
 }
 
+@test "a recording that was moved together with its ELF files keeps its names; perf is told where they are" {
+    local so
+    cd sound
+    perfjit inject -q -i sound.data -o ours.data
+    perfjit report -q -n 0 ours.data >wanted
+    perf script -i ours.data -F ip,sym 2>/dev/null >named
+    mkdir moved
+    mv ours.data ours.data.dso moved/
+    run --separate-stderr perfjit report -n 0 moved/ours.data
+    exits 0
+    same /dev/stdin wanted <<<"$output"
+    says "moved/ours.data.dso/" ": was moved with its recording; perf finds the names after perf buildid-cache --add moved/ours.data.dso/"
+    so=${stderr##*--add }
+    checked 0 moved/ours.data
+    grep -qF "perf buildid-cache --add $so" text
+    HOME=$PWD perf script -i moved/ours.data -F ip,sym 2>/dev/null >unnamed
+    ! cmp -s unnamed named || complain "perf needs no help"
+    HOME=$PWD perf buildid-cache --add "$so"
+    HOME=$PWD perf script -i moved/ours.data -F ip,sym 2>/dev/null | same /dev/stdin named
+    cd moved # and without a folder in the name
+    perfjit report -q -n 0 ours.data | same /dev/stdin ../wanted
+}
+
 # perf's files are where the dump is.
 @test "a recording that perf has injected: its JIT code counts among the libraries; when perf's files are gone, they are named" {
     local so all
