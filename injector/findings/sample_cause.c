@@ -8,9 +8,10 @@ struct cause_text {
 static const struct cause_text texts[CAUSES] = {
     [CAUSE_NO_DUMP] =
         {"no-dump", "no dump and no perf map",
-         "tell the runtime to write one: PERFJIT=dump, node --perf-prof, ... (README, \"You have a "
-         "profile of\"); executable memory of something else (a trampoline, say) looks the same; a "
-         "perf map from a container has the pid that the process had there: --perf-map PID:FILE"},
+         "let the runtime write one: PERFJIT=dump, node --perf-prof, ... (docs/runtimes.md); "
+         "executable memory of something else (a trampoline, say) looks the same; a perf map from "
+         "a "
+         "container has the pid that the process had there: --perf-map PID:FILE"},
     [CAUSE_NO_MEANS] = {"no-means",
                         "no dump and no perf map: its runtime has no means to write one",
                         "PyPy, Guile, Racket, gjs, SBCL, libgccjit and Python before 3.12 have no "

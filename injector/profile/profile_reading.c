@@ -17,6 +17,9 @@
 
 enum { MOST_FRAMES = 8192 };
 
+/* Fields behind this one are not read, and are 0. */
+static const enum sample_field last_field = SAMPLE_READ;
+
 struct profile_run {
     const struct profile_source *source;
     struct call_profile *to;
@@ -242,7 +245,7 @@ static int add_sample(struct profile_run *run, const struct perf_record *record)
     const struct perf_file *file = file_of(run);
     uint32_t event = perf_sample_event(file, record);
     struct perf_sample sample;
-    perf_sample_read(&sample, &file->events[event].format, record, SAMPLE_READ);
+    perf_sample_read(&sample, &file->events[event].format, record, last_field);
     const struct sample_counts *counts = &sample.counts;
     int result = 0;
     if (!(sample.has & PERF_SAMPLE_READ) || !counts->grouped || !counts->ids ||

@@ -157,7 +157,7 @@ checked_ours() {
     cd sound
     perfjit inject -q -i sound.data -o ours.data
     perfjit report -q -n 0 ours.data >wanted
-    perf script -i ours.data -F ip,sym 2>/dev/null >named
+    env HOME="$PWD" perf script -i ours.data -F ip,sym 2>/dev/null >named
     mkdir moved
     mv ours.data ours.data.dso moved/
     run --separate-stderr perfjit report -n 0 moved/ours.data
@@ -167,10 +167,10 @@ checked_ours() {
     so=${stderr##*--add }
     checked 0 moved/ours.data
     grep -qF "perf buildid-cache --add $so" text
-    HOME=$PWD perf script -i moved/ours.data -F ip,sym 2>/dev/null >unnamed
+    env HOME="$PWD" perf script -i moved/ours.data -F ip,sym 2>/dev/null >unnamed
     ! cmp -s unnamed named || complain "perf needs no help"
-    HOME=$PWD perf buildid-cache --add "$so"
-    HOME=$PWD perf script -i moved/ours.data -F ip,sym 2>/dev/null | same /dev/stdin named
+    env HOME="$PWD" perf buildid-cache --add "$so"
+    env HOME="$PWD" perf script -i moved/ours.data -F ip,sym 2>/dev/null | same /dev/stdin named
     cd moved # and without a folder in the name
     perfjit report -q -n 0 ours.data | same /dev/stdin ../wanted
 }

@@ -27,7 +27,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Bit of sample_type, name, member of struct perf_sample.  A new field of 8 bytes is one line. */
+/* Bit of sample_type, name, member of struct perf_sample.  A new field of 8 bytes is one line; a
+ * reader sees it if it reads that far (perf_sample_read). */
 #define PERF_SAMPLE_TABLE(WORD, PAIR, PART)                                                        \
     WORD(16, IDENTIFIER, identifier)                                                               \
     WORD(0, IP, ip)                                                                                \
@@ -68,6 +69,8 @@ enum sample_field {
     PERF_SAMPLE_TABLE(ONE_FIELD, ONE_FIELD, ONE_FIELD)
 #undef ONE_FIELD
         SAMPLE_FIELDS,
+    SAMPLE_BEHIND_CALLCHAIN = SAMPLE_CALLCHAIN + 1,
+    SAMPLE_BEHIND_STACK = SAMPLE_STACK_USER + 1,
     SAMPLE_FRONT_FIELDS = SAMPLE_PERIOD + 1, /* of 8 bytes each: their places are fixed */
 };
 

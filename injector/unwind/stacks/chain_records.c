@@ -38,13 +38,13 @@ static bool put_sample(const struct user_stacks *stacks, const struct perf_sampl
                        uint32_t chain, struct byte_sink *sink)
 {
     const struct perf_record *record = sample->record;
-    size_t start = sink->size, behind_chain = perf_sample_place(sample, SAMPLE_RAW);
+    size_t start = sink->size, behind_chain = perf_sample_place(sample, SAMPLE_BEHIND_CALLCHAIN);
     sink_bytes(sink, record->bytes, perf_sample_place(sample, SAMPLE_CALLCHAIN));
     put_chain(stacks, sample, chain, sink);
     if (sample_type_has_stack(sample->format->sample_type)) {
         size_t registers = perf_sample_place(sample, SAMPLE_REGS_USER);
         sink_bytes(sink, record->bytes + behind_chain, registers - behind_chain);
-        behind_chain = perf_sample_place(sample, SAMPLE_WEIGHT);
+        behind_chain = perf_sample_place(sample, SAMPLE_BEHIND_STACK);
     }
     sink_bytes(sink, record->bytes + behind_chain, record->size - behind_chain);
     size_t size = sink->size - start;

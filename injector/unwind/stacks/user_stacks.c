@@ -67,11 +67,11 @@ size_t user_stacks_kernel_entries(const struct perf_sample *sample)
 size_t user_stacks_most_frames(const struct perf_sample *sample)
 {
     enum { RECORD_MOST_BYTES = 65528, CHAIN_BYTES = 16 }; /* its length, and PERF_CONTEXT_USER */
-    size_t replaced =
-        perf_sample_place(sample, SAMPLE_RAW) - perf_sample_place(sample, SAMPLE_CALLCHAIN);
+    size_t replaced = perf_sample_place(sample, SAMPLE_BEHIND_CALLCHAIN) -
+                      perf_sample_place(sample, SAMPLE_CALLCHAIN);
     if (sample_type_has_stack(sample->format->sample_type))
-        replaced +=
-            perf_sample_place(sample, SAMPLE_WEIGHT) - perf_sample_place(sample, SAMPLE_REGS_USER);
+        replaced += perf_sample_place(sample, SAMPLE_BEHIND_STACK) -
+                    perf_sample_place(sample, SAMPLE_REGS_USER);
     size_t used =
         sample->record->size - replaced + CHAIN_BYTES + 8 * user_stacks_kernel_entries(sample);
     return used < RECORD_MOST_BYTES ? (RECORD_MOST_BYTES - used) / 8 : 0;
