@@ -83,19 +83,64 @@ while time.process_time() < 0.3: pass'
     says "perfjit: -p $pid: is python: stacks are copied" "stacks unwound"
 }
 
-@test "node where it may not write: it is said before it runs, and what to do" {
+# as_user USER WORD...: perfjit record as root of a command by that user, where it may not write.
+as_user() {
+    run --separate-stderr perfjit record -o "$BATS_TEST_TMPDIR/free/my" setpriv --reuid "$1" --regid "$1" --clear-groups "${@:2}"
+}
+
+# shellcheck disable=SC2016 # for the program that stands in
+@test "node where its user may not write: its log is never in the program's output" {
     [ "$(id -u)" = 0 ] || skip "only root can be another user"
     mkdir -m 1777 "$BATS_TEST_TMPDIR/free"
-    chmod a+rwx "$TMPDIR" && chmod a+rx . .. "$BATS_RUN_TMPDIR"
-    as_user() { run --separate-stderr setpriv --reuid 12345 --clear-groups "$BUILD/perfjit" record -e cpu-clock:u -o "$BATS_TEST_TMPDIR/free/my" "$@"; }
-    stand_in node 'echo ran'
-    as_user node work.js
+    chmod a+rx . .. "$BATS_RUN_TMPDIR" "$TMPDIR"
+    stand_in node 'echo "ran with $NODE_OPTIONS, $*"'
+    as_user 12345 node work.js
     exits 0
-    says "perfjit: node: can't write its dump in this directory (Permission denied)" "cd to one where it can"
-    as_user --runtime none node work.js
-    [[ $stderr != *"can't write"* ]]
-    cd "$BATS_TEST_TMPDIR/free"
-    as_user node work.js
+    says "perfjit: node: --perf-prof --interpreted-frames-native-stack --perf-prof-path=$TMPDIR/perfjit-"
+    [[ $output == "ran with , --logfile=$TMPDIR/perfjit-"*"/dumps/v8.log --perf-prof-path="*" work.js" ]] || complain "$output"
+    stand_in node 'case $* in *--perf-prof-path=*) exit 9 ;; esac; echo "ran with $NODE_OPTIONS"'
+    as_user 12345 node work.js
+    exits 1
+    says "node: user 12345 can't write in the directory where it starts (Permission denied)" "Nothing was run" "cd to a directory where it can write"
+    [ -z "$output" ] || complain "$output"
+    run --separate-stderr perfjit record -q setpriv --reuid 12345 --clear-groups sh -c 'node work.js; echo "$PHP_INI_SCAN_DIR"'
     exits 0
-    [[ $stderr != *"can't write"* ]]
+    says "perfjit: node: no switches, so its functions get no names: user 12345 can't write"
+    [[ $output == "ran with "$'\n'*php-first* ]] || complain "$output"
+    rm perfjit.perf.data
+    as_user 12345 env -C "$BATS_TEST_TMPDIR/free" node work.js
+    exits 0
+    [[ $output == "ran with --perf-prof "* ]] || complain "$output"
+    run --separate-stderr perfjit record --runtime none -o "$BATS_TEST_TMPDIR/free/my" setpriv --reuid 12345 --clear-groups node work.js
+    exits 0
+    [ "$output" = "ran with " ] || complain "$output"
+}
+
+@test "node 20 and later, by another user and where that may not write" {
+    [ "$(id -u)" = 0 ] || skip "only root can be another user"
+    mkdir -m 1777 "$BATS_TEST_TMPDIR/free"
+    chmod a+rx . .. "$BATS_RUN_TMPDIR" "$TMPDIR"
+    for node in node "$BUILD/runtimes/node_modules/.bin/node"; do
+        command -v "$node" || continue
+        as_user 65534 "$node" -e 'console.log("one"); for (let i = 0, s = 0; i < 1e8; i++) s += i % 7; console.log("two")'
+        [ "$status" = 1 ] || exits 0
+        [ -z "$output" ] || [ "$output" = one$'\n'two ] || complain "$output"
+    done
+}
+
+@test "earlier results become NAME.perf.data.old, and what they name is found there" {
+    local first
+    record_it 0 "$BUILD/tinyjit" "$BATS_TEST_DIRNAME/../../examples/tinyjit/demo.tj"
+    first=$(perf script -i perfjit.perf.data -F ip,sym -G | sort | md5sum)
+    for again in 1 2 3; do
+        record_it 0 node -e "(function hot() { for (let i = 0, s = 0; i < 1e7 * $again; i++) s += i % 7; })()"
+        [ "$(perf script -i perfjit.perf.data.old -F ip,sym -G | sort | md5sum)" = "$first" ]
+        first=$(perf script -i perfjit.perf.data -F ip,sym -G | sort | md5sum)
+        # Equal code has equal files, which need no link.
+        [ "$(find . -type l | wc -l)" -le 1 ] && [ "$(find . -name 'jit-*.so' | wc -l)" = 2 ] || complain "$(find .)"
+    done
+    rm -r perfjit.perf.data.old && mkdir perfjit.perf.data.old
+    run --separate-stderr perfjit record true
+    exits 1
+    says "perfjit.perf.data.old: can't keep the earlier result there: Is a directory"
 }

@@ -1,7 +1,7 @@
 /* See runtime.h.  The switches are the runtimes' own; what they write is in the comments.
  *
  * Dumps of V8 go to the working directory, those of PHP, CPython, Erlang and Mono to /tmp, and none
- * of them can be told another place: left_over.h removes them. */
+ * of them can be told another place by its environment: left_over.h removes them. */
 #include "injector/run/program/runtime.h"
 
 #include <string.h>
@@ -24,6 +24,23 @@ static const struct runtime older_mono = {.name = "mono",
         SWITCH_PREPEND, variable, text, ' ', false, false                                          \
     }
 
+#define ARGUMENT(text)                                                                             \
+    {                                                                                              \
+        SWITCH_ARGUMENT, NULL, text, 0, false, false                                               \
+    }
+
+/* NODE_OPTIONS refuses the places (node 20 and 24), so these are arguments; its workers and what it
+ * forks have them.  V8 knows --perf-prof-path since 11.8, node since 22.  There is no perf map: if
+ * the user is another one, it would not be trusted. */
+static const struct runtime node_elsewhere = {
+    .name = "node",
+    .switches = {ARGUMENT("--perf-prof"),
+                 ARGUMENT("--interpreted-frames-native-stack"),
+                 ARGUMENT("--perf-prof-path=%d"),
+                 ARGUMENT("--logfile=%d/v8.log"),
+                 {SWITCH_ARGUMENT, NULL, "--perf-prof-unwinding-info", 0, true, false}},
+    .try_first = "--perf-prof-path=/tmp"};
+
 const struct runtime runtimes[] = {
     /* V8 logs to jit-PID.dump, of which it loses the last 2 MiB if a signal ends it: the map, which
      * it writes line by line, has them.  Node reads NODE_OPTIONS up to a quote that is not closed,
@@ -35,7 +52,8 @@ const struct runtime runtimes[] = {
                   PREPEND("NODE_OPTIONS", "--interpreted-frames-native-stack"),
                   PREPEND("NODE_OPTIONS", "--perf-basic-prof"),
                   {SWITCH_PREPEND, "NODE_OPTIONS", "--perf-prof-unwinding-info", ' ', true, false}},
-     .writes_here = true},
+     .writes_here = true,
+     .elsewhere = &node_elsewhere},
     {.name = "deno",
      .programs = {"deno"},
      .switches = {{SWITCH_APPEND, "DENO_V8_FLAGS",

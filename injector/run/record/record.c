@@ -5,7 +5,9 @@
 #include "injector/run/record/record.h"
 
 #include "injector/files/output_file.h"
+#include "injector/inject/image/dso_dir.h"
 #include "injector/inject/inject.h"
+#include "injector/run/program/start_place.h"
 #include "injector/run/record/left_over.h"
 #include "injector/run/record/run_progress.h"
 #include "injector/text/printable_text.h"
@@ -21,7 +23,7 @@
 #include <unistd.h>
 
 enum { EXIT_DONE = 0, EXIT_FAILED = 1, EXIT_SKIPPED = 3, EXIT_SIGNAL = 128, EXIT_NOT_FOUND = 127 };
-enum { RAW_MOST = 100, TRY_SECONDS = 10 };
+enum { RAW_MOST = 100, TRY_SECONDS = 10, NAME_BYTES = 80 };
 
 /* ---- What is set ---- */
 
@@ -117,13 +119,65 @@ static int tell_runtime(const struct record_run *run, const struct runtime *runt
     return result ? report_failure(findings, "out of memory") : 0;
 }
 
+/* Where V8 can't make its log it prints it, in the middle of what the program prints. */
+static int place_error(const struct record_run *run, const struct runtime *runtime)
+{
+    return runtime->writes_here ? start_place_error(&run->program.command, NULL) : 0;
+}
+
+/* Whether the program itself is RUNTIME, takes its arguments, and can write to the run's folder. */
+static bool can_write_elsewhere(const struct record_run *run, const struct runtime *runtime)
+{
+    const struct program *program = &run->program;
+    const char *called = program_called(program, runtime);
+    return runtime->elsewhere && called && called != program->interpreter &&
+           !program->command.root && !start_place_error(&program->command, run->folder.dumps) &&
+           knows_switches(program, runtime->elsewhere);
+}
+
+/* Who starts, for a message: "user www" or "this user". */
+static const char *user_of(const struct record_run *run, char text[NAME_BYTES])
+{
+    if (!run->program.command.user)
+        return "this user";
+    snprintf(text, NAME_BYTES, "user %s", run->program.command.user);
+    return text;
+}
+
+static int refuse_place(const struct record_run *run, const struct runtime *runtime, int error,
+                        struct findings *findings)
+{
+    char user[NAME_BYTES];
+    return report_failure(
+        findings,
+        "%s: %s can't write in the directory where it starts (%s). V8 would print its log into the "
+        "program's output there. Nothing was run. cd to a directory where it can write, with -o "
+        "NAME for what perfjit writes; or start node 22 or later itself; or use --runtime none",
+        runtime->name, user_of(run, user), strerror(error));
+}
+
+/* Whether RUNTIME would print into the program's output, which is said even if it is to be quiet.
+ */
+static bool left_out(const struct record_run *run, const struct runtime *runtime)
+{
+    char user[NAME_BYTES];
+    const int error = place_error(run, runtime);
+    if (error)
+        printable_line(stderr,
+                       "perfjit: %s: no switches, so its functions get no names: %s can't write in "
+                       "the directory where %s starts (%s), and V8 would print its log instead",
+                       runtime->name, user_of(run, user),
+                       run->options->words[run->program.command.at], strerror(error));
+    return error;
+}
+
 /* A shell, make, or a program of one's own may start any runtime. */
 static int add_all_runtimes(struct record_run *run, struct findings *findings)
 {
     char names[256] = "";
     for (const struct runtime *runtime = runtimes; runtime->name; runtime++) {
         const struct runtime *inherited = runtime_inherited(runtime);
-        if (!inherited)
+        if (!inherited || left_out(run, inherited))
             continue;
         if (add_runtime(run, inherited, findings))
             return -1;
@@ -145,19 +199,6 @@ static int add_all_runtimes(struct record_run *run, struct findings *findings)
     return 0;
 }
 
-/* V8 prints the log that it writes beside its map to standard output where it can't write it. */
-static void warn_of_place(const struct record_run *run, const struct runtime *runtime)
-{
-    if (!runtime->writes_here || run->options->quiet || access(".", W_OK | X_OK) == 0)
-        return;
-    printable_line(
-        stderr,
-        "perfjit: %s: can't write its dump in this directory (%s), and prints lines of a "
-        "log instead: cd to one where it can, with -o NAME for what perfjit writes, or "
-        "--runtime none",
-        runtime->name, strerror(errno));
-}
-
 static int set_switches(struct record_run *run, struct findings *findings)
 {
     const struct record_options *options = run->options;
@@ -169,9 +210,11 @@ static int set_switches(struct record_run *run, struct findings *findings)
         return 0;
     if (!runtime)
         return add_all_runtimes(run, findings);
-    if (add_runtime(run, runtime, findings))
+    const int error = place_error(run, runtime);
+    if (error && !can_write_elsewhere(run, runtime))
+        return refuse_place(run, runtime, error, findings);
+    if (add_runtime(run, error ? runtime->elsewhere : runtime, findings))
         return -1;
-    warn_of_place(run, runtime);
     return run->environment.told ? tell_runtime(run, runtime, findings) : 0;
 }
 
@@ -348,7 +391,8 @@ void record_run_release(struct record_run *run, bool keeps)
 
 /* What is made of a run. */
 struct record_output {
-    char *path; /* NAME.perf.data */
+    char *path;            /* NAME.perf.data */
+    char *dsos, *old_dsos; /* the directories of ELF files; NULL: not yet */
     int inject_status;
 };
 
@@ -381,10 +425,32 @@ static int name_output(struct record_output *output, const struct record_options
     return look_beside(output->path, findings);
 }
 
+/* As perf record does with its file: an earlier result becomes NAME.perf.data.old.  What it names
+ * by the path of its ELF files is found there as before. */
+static int keep_earlier(struct record_output *output, struct findings *findings)
+{
+    char *old = NULL;
+    if (asprintf(&output->dsos, "%s.dso", output->path) < 0 ||
+        asprintf(&old, "%s.old", output->path) < 0 ||
+        asprintf(&output->old_dsos, "%s.old.dso", output->path) < 0) {
+        free(old);
+        return report_failure(findings, "out of memory");
+    }
+    int result = 0;
+    if (access(output->path, F_OK) == 0 &&
+        (rename(output->path, old) || dso_dir_put_aside(output->dsos, output->old_dsos)))
+        result = report_failure(findings, "%s: can't keep the earlier result there: %s", old,
+                                strerror(errno));
+    free(old);
+    return result;
+}
+
 static int inject_it(const struct record_run *run, struct record_output *output,
                      struct findings *findings)
 {
     struct inject_options options;
+    if (keep_earlier(output, findings))
+        return -1;
     if (inject_options_default(&options, run->raw, output->path, findings) == 0) {
         options.after_record = true;
         options.quiet = run->options->quiet;
@@ -392,6 +458,7 @@ static int inject_it(const struct record_run *run, struct record_output *output,
         output->inject_status = inject_recording(&options, findings);
     }
     inject_options_free(&options);
+    dso_dir_refer(output->dsos, output->old_dsos);
     return findings->failure[0] ? -1 : 0;
 }
 
@@ -502,6 +569,8 @@ int record_and_inject(const struct record_options *options)
         tell_next(&run, output.path);
     record_run_release(&run, options->keeps || (result && is_left(&run)));
     free(output.path);
+    free(output.dsos);
+    free(output.old_dsos);
     findings_free(&findings);
     return status;
 }
