@@ -52,6 +52,27 @@ record_it() { # STATUS WORD...
     says "perfjit: lli: -jit-kind=mcjit"
 }
 
+@test "where the switches change what runs, a sentence says so" {
+    printf 'define i32 @main() {\n  ret i32 0\n}\n' >one.ll
+    stand_in php 'echo "$PHP_INI_SCAN_DIR"'
+    stand_in ruby 'echo "$RUBYOPT"'
+    record_it 0 php x.php
+    says "perfjit: php: PHP's JIT is off by default, and this run turns it on. --runtime none records the program as it runs without perfjit"
+    [[ $output == *php-last ]] || complain "$output"
+    record_it 0 ruby x.rb
+    says "perfjit: ruby: YJIT is off by default, and this run turns it on."
+    record_it 0 lli-14 one.ll
+    says "perfjit: lli: lli uses ORC by default, and this run uses MCJIT."
+    record_it 0 lli-14 -jit-kind=mcjit one.ll
+    [[ $stderr != *"by default"* ]] || complain "$stderr"
+    record_it 0 --runtime none php x.php
+    [[ $stderr != *"by default"* && -z $output ]] || complain "$stderr"
+    record_it 0 -q php x.php
+    [ -z "$stderr" ] || complain "$stderr"
+    record_it 0 -v sh -c :
+    says "perfjit: php: PHP's JIT is off by default"
+}
+
 # make_python NAME: the one that is here under another name, with its library.
 make_python() {
     cp "$(python3 -c 'import os, sys; print(os.path.realpath(sys.executable))')" "$BATS_TEST_TMPDIR/bin/$1"

@@ -78,6 +78,7 @@ const struct runtime runtimes[] = {
                                          "opcache.jit_buffer_size=64M\n"
                                          "opcache.file_update_protection=0\n"},
                {"php-last/perfjit.ini", "opcache.jit=tracing\nopcache.jit_debug=0x30\n"}},
+     .differs = "PHP's JIT is off by default, and this run turns it on",
      .needs = "opcache"},
     /* A perf map when it ends, which no kill -9 lets it write; it says so on stderr. */
     {.name = "java",
@@ -107,6 +108,7 @@ const struct runtime runtimes[] = {
      .programs = {"ruby", "bundle", "rake", "rails", "irb", "rspec"},
      .libraries = {"libruby"},
      .switches = {{SWITCH_APPEND, "RUBYOPT", "--yjit --yjit-perf", ' ', false, true}},
+     .differs = "YJIT is off by default, and this run turns it on",
      .needs = "Ruby 3.3 or later with YJIT",
      .try_first = "--yjit-perf"},
     {.name = "dotnet",
@@ -123,7 +125,8 @@ const struct runtime runtimes[] = {
     /* The listener that logs is that of MCJIT; others of LLVM's need JITDUMPDIR alone. */
     {.name = "lli",
      .programs = {"lli"},
-     .switches = {{SWITCH_ARGUMENT, NULL, "-jit-kind=mcjit", 0, false, false}}},
+     .switches = {ARGUMENT("-jit-kind=mcjit")},
+     .differs = "lli uses ORC by default, and this run uses MCJIT"},
     {.name = "julia",
      .programs = {"julia"},
      .libraries = {"libjulia"},

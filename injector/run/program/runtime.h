@@ -42,7 +42,8 @@ struct runtime {
     bool copies_stacks; /* without being asked for: frame pointers would not lead to its code */
     bool writes_here;   /* it writes to the directory where it runs; where it can't, it prints */
     const struct runtime *elsewhere; /* with switches of the program itself for that; or NULL */
-    const char *needs;               /* what it must be for that; or NULL */
+    const char *differs;   /* how that changes what runs, in a sentence; or NULL: hardly */
+    const char *needs;     /* what it must be for that; or NULL */
     const char *try_first; /* an argument that must be known; else the switches would end it */
     const struct runtime *otherwise; /* with switches that each version takes; or NULL */
 };

@@ -115,6 +115,11 @@ static int tell_runtime(const struct record_run *run, const struct runtime *runt
     int result = ferror(stream) | fclose(stream);
     if (!result)
         printable_line(stderr, "perfjit: %s: %s", runtime->name, text);
+    if (!result && runtime->differs)
+        printable_line(stderr,
+                       "perfjit: %s: %s. --runtime none records the program as it runs without "
+                       "perfjit",
+                       runtime->name, runtime->differs);
     free(text);
     return result ? report_failure(findings, "out of memory") : 0;
 }
@@ -194,8 +199,12 @@ static int add_all_runtimes(struct record_run *run, struct findings *findings)
     if (run->program.copies_stacks && are_copied(stacks_of(run)))
         printable_line(stderr,
                        "perfjit: its words name Python: stacks are copied (not with -g fp)");
-    if (run->options->verbose)
-        printable_line(stderr, "perfjit: %s", run->environment.told);
+    if (!run->options->verbose)
+        return 0;
+    printable_line(stderr, "perfjit: %s", run->environment.told);
+    for (const struct runtime *runtime = runtimes; runtime->name; runtime++)
+        if (runtime->differs && runtime_inherited(runtime))
+            printable_line(stderr, "perfjit: %s: %s", runtime->name, runtime->differs);
     return 0;
 }
 
