@@ -165,3 +165,105 @@ as_user() {
     exits 1
     says "perfjit.perf.data.old: can't keep the earlier result there: Is a directory"
 }
+
+# jvm_stand_in ANSWER: a program that maps a libjvm.so and answers requests as a JVM does; its perf map is empty.
+jvm_stand_in() {
+    cat >"$BATS_TEST_TMPDIR/jvm.py" <<'END'
+import mmap, os, signal, socket, sys
+pid = os.getpid()
+library = open(os.environ["BATS_TEST_TMPDIR"] + "/libjvm.so", "w+b")
+library.truncate(mmap.PAGESIZE)
+code = mmap.mmap(library.fileno(), mmap.PAGESIZE, prot=mmap.PROT_READ | mmap.PROT_EXEC)
+server = socket.socket(socket.AF_UNIX)
+def listen(number, frame):
+    if not os.path.exists("/tmp/.attach_pid%d" % pid): return print("threads", flush=True)
+    server.bind("/tmp/.java_pid%d" % pid)
+    server.listen()
+if sys.argv[1] != "deaf": signal.signal(signal.SIGQUIT, listen)
+os.set_blocking(server.fileno(), False)
+print("ready", flush=True)
+while True:
+    try: client = server.accept()[0]
+    except OSError: continue
+    client.setblocking(True)
+    print(client.recv(100), flush=True)
+    open("/tmp/perf-%d.map" % pid, "w").close()
+    client.send(sys.argv[1].encode())
+    client.close()
+END
+    cp "$(readlink -f /usr/bin/python3)" "$BATS_TEST_TMPDIR/bin/launcher" # Debian's needs no libpython
+    launcher "$BATS_TEST_TMPDIR/jvm.py" "$1" "${@:2}" >"$BATS_TEST_TMPDIR/said" 3>&- &
+    pid=$!
+    await grep -q ready "$BATS_TEST_TMPDIR/said"
+}
+
+end_jvm() {
+    kill $pid
+    rm -f /tmp/.java_pid$pid
+    [ ! -e /tmp/.attach_pid$pid ]
+}
+
+@test "-p of a JVM: it writes its perf map on request, and nothing stays" {
+    jvm_stand_in $'0\n'
+    record_it 0 -p $pid --duration 0.3
+    end_jvm
+    says "perfjit: -p $pid: java writes its perf map on request, now and at the end"
+    [ "$(grep -c "b'1.x00jcmd.x00Compiler.perfmap.x00.x00.x00'" "$BATS_TEST_TMPDIR/said")" = 2 ] || complain "$(cat "$BATS_TEST_TMPDIR/said")"
+    [ ! -e /tmp/perf-$pid.map ]
+    jvm_stand_in $'1\nUnknown diagnostic command\nmore'
+    : >/tmp/perf-$pid.map
+    run --separate-stderr perfjit record -p $pid --duration 0.3
+    end_jvm
+    says "-p $pid: java can't write its perf map: it says: Unknown diagnostic command (JDK 17 or later"
+    rm /tmp/perf-$pid.map # it was there before
+    for words in deaf "0 -XX:+DisableAttachMechanism"; do
+        # shellcheck disable=SC2086 # words
+        jvm_stand_in $words
+        run --separate-stderr perfjit record -p $pid --duration 0.3
+        kill -0 $pid
+        end_jvm
+        says "-p $pid: java can't write its perf map: it takes no requests"
+        ! grep threads "$BATS_TEST_TMPDIR/said"
+    done
+}
+
+@test "-p of a JVM of another user, in a container: its functions have names" {
+    [ "$(id -u)" = 0 ] || skip "only root can make namespaces"
+    chmod a+rx . "$BATS_TEST_TMPDIR" "$BATS_RUN_TMPDIR"
+    cat >Work.java <<'END'
+public class Work {
+    static long hot(int n) { long s = 0; for (int i = 0; i < n; i++) s = (s + i * 3L) & 65535; return s; }
+    public static void main(String[] a) { for (;;) hot(100000); }
+}
+END
+    mkdir -p "/var/tmp/$$" && javac -d "/var/tmp/$$" Work.java && chmod a+rx "/var/tmp/$$"
+    # shellcheck disable=SC2016 # for the inner shell
+    unshare -pfm --mount-proc --kill-child sh -c 'mount -t tmpfs none /tmp; exec setpriv --reuid 65534 --regid 65534 --clear-groups java -cp "$1" Work' sh "/var/tmp/$$" 3>&- &
+    local outer=$!
+    await pgrep -P $outer java
+    pid=$(pgrep -P $outer java)
+    await_use "$pid" 600
+    HOME=$BATS_TEST_TMPDIR record_it 0 -p "$pid" --duration 0.5 # perf's cache is below it
+    [ ! -e /proc/$pid/root/tmp/perf-1.map ]
+    kill -9 "$pid"
+    rm -r "/var/tmp/$$"
+    HOME=$BATS_TEST_TMPDIR perf script -i perfjit.perf.data -F ip,sym -G | awk '/Work.hot/ { found++ } END { exit found * 2 < NR }'
+}
+
+@test "-p of a runtime without its switches: they are named" {
+    node -e 'while(1);' 3>&- &
+    pid=$!
+    await_use $pid 200
+    record_it 0 -p $pid --duration 0.3
+    says "perfjit: -p $pid: is node and logs no JIT code, so its functions get no names. It would have to be started with NODE_OPTIONS=--perf-prof --interpreted-frames-native-stack --perf-basic-prof"
+    record_it 0 --runtime none -p $pid --duration 0.3
+    [[ $stderr != *"have to be started"* ]] || complain "$stderr"
+    kill $pid
+    node --perf-basic-prof -e 'while(1);' 3>&- &
+    pid=$!
+    await_use $pid 200
+    run --separate-stderr perfjit record -p $pid --duration 0.3
+    kill $pid
+    rm -f /tmp/perf-$pid.map isolate-*-$pid-v8.log
+    [[ $stderr != *"have to be started"* ]] || complain "$stderr"
+}

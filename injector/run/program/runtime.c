@@ -89,6 +89,7 @@ const struct runtime runtimes[] = {
                   APPEND("JAVA_TOOL_OPTIONS", "-XX:+UnlockDiagnosticVMOptions"),
                   APPEND("JAVA_TOOL_OPTIONS", "-XX:+DumpPerfMapAtExit"),
                   APPEND("JAVA_TOOL_OPTIONS", "-XX:+PreserveFramePointer")},
+     .writes_map_on_request = true,
      .needs = "JDK 17 or later"},
     /* 3.12 writes a perf map by the first; 3.13 and later prefer the dump by the second, which has
      * unwind tables.  Its trampolines are only seen as callers of the interpreter, and that has no

@@ -41,6 +41,7 @@ struct runtime {
     struct runtime_file files[RUNTIME_FILES_MOST];
     bool copies_stacks; /* without being asked for: frame pointers would not lead to its code */
     bool writes_here;   /* it writes to the directory where it runs; where it can't, it prints */
+    bool writes_map_on_request;      /* java_map.h */
     const struct runtime *elsewhere; /* with switches of the program itself for that; or NULL */
     const char *differs;   /* how that changes what runs, in a sentence; or NULL: hardly */
     const char *needs;     /* what it must be for that; or NULL */

@@ -7,6 +7,8 @@
 #include "injector/files/output_file.h"
 #include "injector/inject/image/dso_dir.h"
 #include "injector/inject/inject.h"
+#include "injector/log/jitdump/dump_name.h"
+#include "injector/recording/host/live_process.h"
 #include "injector/run/program/start_place.h"
 #include "injector/run/record/left_over.h"
 #include "injector/run/record/run_progress.h"
@@ -276,6 +278,47 @@ static int make_raw(struct record_run *run, struct findings *findings)
     return 0;
 }
 
+/* Whether PID has mapped a dump, or has a perf map. */
+static bool logs(pid_t pid)
+{
+    char path[LIVE_ROOT_BYTES + 32], root[LIVE_ROOT_BYTES], *line = NULL;
+    struct live_process live;
+    size_t room = 0;
+    bool found = false;
+    snprintf(path, sizeof path, "/proc/%d/maps", (int)pid);
+    FILE *maps = fopen(path, "re");
+    while (maps && !found && getline(&line, &room, maps) > 0) {
+        const char *file = strchr(line, '/');
+        line[strcspn(line, "\n")] = '\0';
+        found = file && jit_dump_has_name(file);
+    }
+    free(line);
+    if (maps)
+        fclose(maps);
+    if (found || !live_process_read(&live, (uint32_t)pid, UINT64_MAX))
+        return found;
+    snprintf(path, sizeof path, "%s/tmp/perf-%" PRIu32 ".map",
+             live_process_root(root, (uint32_t)pid), live.namespace_pid);
+    return access(path, F_OK) == 0;
+}
+
+/* What a process of RUNTIME would have to be started with. */
+static void tell_missing_switches(const struct runtime *runtime, pid_t pid)
+{
+    static char *words[] = {"", NULL}, directory[] = "DIR";
+    static const struct run_folder folder = {.dumps = directory, .settings = directory};
+    struct runtime_environment environment;
+    if (runtime->writes_map_on_request || logs(pid))
+        return;
+    if (runtime_environment_begin(&environment, words, &folder, false) == 0 &&
+        runtime_environment_add(&environment, runtime) == 0 && environment.told)
+        printable_line(stderr,
+                       "perfjit: -p %d: is %s and logs no JIT code, so its functions get no names. "
+                       "It would have to be started with %s",
+                       (int)pid, runtime->name, environment.told);
+    runtime_environment_free(&environment);
+}
+
 /* Their stacks are copied if one of them wants that. */
 static int find_processes(struct record_run *run, struct findings *findings)
 {
@@ -286,6 +329,8 @@ static int find_processes(struct record_run *run, struct findings *findings)
         if (kill(pid, 0) && errno == ESRCH)
             return report_failure(findings, "-p %d: there is no such process", (int)pid);
         const struct runtime *runtime = program_of_process(pid);
+        if (runtime && !options->quiet && !options->no_runtime)
+            tell_missing_switches(runtime, pid);
         if (!runtime || (run->program.runtime && !runtime->copies_stacks))
             continue;
         run->program.runtime = runtime;
