@@ -39,8 +39,55 @@ record_it() { # STATUS WORD...
     [ "$output" = "ran with --jitmap" ] || complain "$output"
     stand_in mono 'echo "ran with $MONO_ENV_OPTIONS"'
     record_it 0 --exit-status mono app.exe
-    says "perfjit: mono: MONO_ENV_OPTIONS=--jitdump"
-    [ "$output" = "ran with --jitdump" ] || complain "$output"
+    says "perfjit: mono: MONO_ENV_OPTIONS=--jitdump --jitmap"
+    [ "$output" = "ran with --jitdump --jitmap" ] || complain "$output"
+}
+
+@test "a dump that is not mapped, as Mono 6.14's: it is the process's by its name and header" {
+    cat >"$BATS_TEST_TMPDIR/bin/mono" <<'END'
+#!/usr/bin/env python3
+import ctypes, mmap, os, struct, sys, time
+if "--version" in sys.argv: sys.exit(0)
+code = b"\xb9" + struct.pack("<I", 200000000) + b"\xff\xc9\x75\xfc\xc3"  # mov ecx, n; 1: dec ecx; jnz 1b; ret
+memory = mmap.mmap(-1, 4096, prot=mmap.PROT_READ | mmap.PROT_WRITE | mmap.PROT_EXEC)
+memory.write(code)
+address = ctypes.addressof(ctypes.c_char.from_buffer(memory))
+pid = os.getpid()
+name = b"hot\0"
+with open("/tmp/jit-%d.dump" % pid, "wb") as dump:
+    dump.write(struct.pack("<IIIIIIQQ", 0x4A695444, 1, 40, 62, 0, pid, time.monotonic_ns(), 0))
+    dump.write(struct.pack("<IIQIIQQQQ", 0, 56 + len(name) + len(code), time.monotonic_ns(), pid, pid, address, address, len(code), 1) + name + code)
+for _ in range(8): ctypes.CFUNCTYPE(None)(address)()
+END
+    chmod +x "$BATS_TEST_TMPDIR/bin/mono"
+    [ "$(uname -m)" = x86_64 ] || skip "its code is x86-64's"
+    record_it 0 mono app.exe
+    perf script -i perfjit.perf.data -F ip,sym -G | awk '$2 == "hot" { found++ } END { exit found * 10 < NR * 3 }'
+    [ -z "$(find /tmp -maxdepth 1 -name 'jit-*.dump' -newer "$BATS_TEST_TMPDIR/bin/mono" 2>/dev/null)" ]
+}
+
+@test "chroot: PHP, Java, Erlang and node log below that root, and nothing is left there" {
+    [ "$(id -u)" = 0 ] || skip "only root can mount"
+    mkdir root code
+    cat >code/Work.java <<'END'
+public class Work {
+    static long hot(int n) { long s = 0; for (int i = 0; i < n; i++) s = (s + i * 3L) & 65535; return s; }
+    public static void main(String[] a) { for (int i = 0; i < 6000; i++) hot(100000); }
+}
+END
+    javac -d code code/Work.java
+    echo '<?php function hot($n) { $s = 0; for ($i = 0; $i < $n; $i++) $s = ($s + $i * 3) & 65535; return $s; } for ($i = 0; $i < 4000; $i++) hot(100000);' >code/work.php
+    # shellcheck disable=SC2016 # for the inner shell
+    unshare -m bash -c '
+        mount --bind / root && mount -t tmpfs none root/tmp && mount -t proc none root/proc && mount --bind /dev root/dev && cp -r code root/tmp/ || exit 9
+        for command in "php8.2 /tmp/code/work.php" "java -cp /tmp/code Work" "erl -noshell -eval lists:foldl(fun(X,A)->(A+X*3)band(65535)end,0,lists:seq(1,500000)),halt()."; do
+            "$BUILD/perfjit" record -o "${command%% *}" chroot root $command || exit 8
+            ls root/tmp root | grep -E "^(perfjit-|jit-|perf-|isolate-)" && exit 7
+        done
+        exit 0' 3>&- || complain "status $?"
+    for name in hot:php8.2 hot:java erl_eval:erl; do
+        perf script -i "${name#*:}.perf.data" -F ip,sym -G | awk -v name="${name%:*}" 'index($0, name) { found++ } END { exit found * 10 < NR }' || complain "$name"
+    done
 }
 
 @test "lli: an option that the command's own words have is not added, for it may be there once" {

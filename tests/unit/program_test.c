@@ -218,6 +218,20 @@ static void test_start(void **state)
     assert_false(wrapped_command_of(words_of("setpriv --reuid 33 node")).with_groups);
 }
 
+static void test_program_below_another_root(void **state)
+{
+    struct program program;
+    struct findings findings = {0};
+    (void)state;
+    assert_int_equal(program_find_command(&program, words_of("chroot /srv erl99"), &findings), 0);
+    assert_ptr_equal(program.runtime, runtime_named("erl"));
+    assert_int_equal(program.command.at, 2);
+    program_free(&program);
+    assert_int_equal(program_find_command(&program, words_of("env erl99"), &findings), 0);
+    assert_null(program.runtime);
+    program_free(&program);
+}
+
 static void test_start_place(void **state)
 {
     char directory[160];
@@ -276,10 +290,15 @@ static void test_copied_stacks(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_names),     cmocka_unit_test(test_scripts_and_links),
-        cmocka_unit_test(test_libraries), cmocka_unit_test(test_no_program),
-        cmocka_unit_test(test_wrappers),  cmocka_unit_test(test_copied_stacks),
-        cmocka_unit_test(test_start),     cmocka_unit_test(test_start_place),
+        cmocka_unit_test(test_names),
+        cmocka_unit_test(test_scripts_and_links),
+        cmocka_unit_test(test_libraries),
+        cmocka_unit_test(test_no_program),
+        cmocka_unit_test(test_wrappers),
+        cmocka_unit_test(test_copied_stacks),
+        cmocka_unit_test(test_start),
+        cmocka_unit_test(test_start_place),
+        cmocka_unit_test(test_program_below_another_root),
     };
     return cmocka_run_group_tests(tests, make_scratch, remove_scratch);
 }

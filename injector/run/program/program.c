@@ -190,6 +190,9 @@ static void find_wrapped(struct program *program, char *const *words)
         program->wrapped = inner.path;
         program->command = command;
         inner.interpreter = inner.path = NULL;
+    } else if (command.root) { /* there, it may be another file, or the only one */
+        program->runtime = runtime_of_program(last_part(words[command.at]));
+        program->command = program->runtime ? command : program->command;
     }
     program_free(&inner);
     findings_free(&unheard);

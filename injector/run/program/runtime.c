@@ -120,7 +120,7 @@ const struct runtime runtimes[] = {
     {.name = "mono",
      .programs = {"mono", "mono-sgen"},
      .libraries = {"libmono"},
-     .switches = {APPEND("MONO_ENV_OPTIONS", "--jitdump")},
+     .switches = {APPEND("MONO_ENV_OPTIONS", "--jitdump"), APPEND("MONO_ENV_OPTIONS", "--jitmap")},
      .try_first = "--jitdump",
      .otherwise = &older_mono},
     /* The listener that logs is that of MCJIT; others of LLVM's need JITDUMPDIR alone. */

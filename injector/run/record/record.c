@@ -4,6 +4,7 @@
  */
 #include "injector/run/record/record.h"
 
+#include "injector/arrays/array.h"
 #include "injector/files/output_file.h"
 #include "injector/inject/image/dso_dir.h"
 #include "injector/inject/inject.h"
@@ -416,8 +417,9 @@ int record_run_go(struct record_run *run, const struct record_options *options,
     *run =
         (struct record_run){.options = options, .recording = {.fd = -1}, .start = left_over_now()};
     return find_command(run, findings) || choose_event(run, findings) ||
-                   run_folder_make(&run->folder, findings) || set_command(run, findings) ||
-                   make_raw(run, findings) || attach_and_record(run, findings)
+                   run_folder_make(&run->folder, run->program.command.root, findings) ||
+                   set_command(run, findings) || make_raw(run, findings) ||
+                   attach_and_record(run, findings)
                ? -1
                : 0;
 }
@@ -427,7 +429,8 @@ void record_run_release(struct record_run *run, bool keeps)
     if (!keeps) {
         if (run->recorded && run->options->words)
             left_over_remove(&run->recording,
-                             &(struct left_over_request){run->start, run->options->quiet});
+                             &(struct left_over_request){run->start, run->options->quiet,
+                                                         run->program.command.root, NULL});
         attached_processes_remove_dumps(&run->attached);
         if (run->raw)
             unlink(run->raw);
@@ -447,6 +450,8 @@ void record_run_release(struct record_run *run, bool keeps)
 struct record_output {
     char *path;            /* NAME.perf.data */
     char *dsos, *old_dsos; /* the directories of ELF files; NULL: not yet */
+    char **given;          /* owned: dumps that it is given, as PID:FILE */
+    size_t given_count, given_capacity;
     int inject_status;
 };
 
@@ -499,6 +504,33 @@ static int keep_earlier(struct record_output *output, struct findings *findings)
     return result;
 }
 
+/* Give inject the dumps that the run's processes wrote and did not map: the texts are OUTPUT's. */
+static int add_unmapped_dumps(const struct record_run *run, struct record_output *output,
+                              struct inject_options *options)
+{
+    const struct left_over_request request = {run->start, true, run->program.command.root,
+                                              run->folder.dumps};
+    for (uint32_t pid = 1; run->recording.pids && pid < GROWING_PIDS; pid++) {
+        char *text, *path = growing_recording_has_pid(&run->recording, pid)
+                                ? left_over_unmapped_dump(&run->recording, pid, &request)
+                                : NULL;
+        if (!path)
+            continue;
+        int bytes = asprintf(&text, "%" PRIu32 ":%s", pid, path);
+        free(path);
+        if (bytes < 0)
+            return -1;
+        if (array_reserve(output->given, output->given_count, output->given_capacity)) {
+            free(text);
+            return -1;
+        }
+        output->given[output->given_count++] = text;
+        if (recording_request_take(&options->request, KEY_JITDUMP, text))
+            return -1;
+    }
+    return 0;
+}
+
 static int inject_it(const struct record_run *run, struct record_output *output,
                      struct findings *findings)
 {
@@ -507,9 +539,13 @@ static int inject_it(const struct record_run *run, struct record_output *output,
         return -1;
     if (inject_options_default(&options, run->raw, output->path, findings) == 0) {
         options.after_record = true;
+        options.request.root = run->program.command.root;
         options.quiet = run->options->quiet;
         options.verbose = run->options->verbose;
-        output->inject_status = inject_recording(&options, findings);
+        if (run->options->words && add_unmapped_dumps(run, output, &options))
+            report_failure(findings, "out of memory");
+        else
+            output->inject_status = inject_recording(&options, findings);
     }
     inject_options_free(&options);
     dso_dir_refer(output->dsos, output->old_dsos);
@@ -622,6 +658,9 @@ int record_and_inject(const struct record_options *options)
     else if (!options->quiet)
         tell_next(&run, output.path);
     record_run_release(&run, options->keeps || (result && is_left(&run)));
+    for (size_t i = 0; i < output.given_count; i++)
+        free(output.given[i]);
+    free(output.given);
     free(output.path);
     free(output.dsos);
     free(output.old_dsos);

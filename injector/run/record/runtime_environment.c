@@ -68,7 +68,8 @@ static char *written_out(const struct runtime_environment *environment, const ch
         return NULL;
     for (; *text; text++)
         if (text[0] == '%' && (text[1] == 'd' || text[1] == 'c')) {
-            fputs(text[1] == 'd' ? environment->folder->dumps : environment->folder->settings,
+            const struct run_folder *folder = environment->folder;
+            fputs(run_folder_seen(folder, text[1] == 'd' ? folder->dumps : folder->settings),
                   stream);
             text++;
         } else if (*text == '*') {
