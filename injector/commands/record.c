@@ -28,7 +28,8 @@ static const struct argp_option option_table[] = {
      0},
     {"runtime", RECORD_KEY_RUNTIME, "NAME|none", 0,
      "Whose switches are set: node, deno, bun, php, java, python, erl, ruby, dotnet, mono, lli, "
-     "julia or qemu; or nobody's (default: by what the command is)",
+     "julia, qemu, qemu-system, jsc, moarvm, qml or onednn; or nobody's (default: by what the "
+     "command is)",
      0},
     {"duration", KEY_DURATION, "SECONDS", 0, "Record no longer than that; ends the command", 0},
     {"exit-status", KEY_EXIT_STATUS, 0, 0,

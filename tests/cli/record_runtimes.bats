@@ -120,6 +120,46 @@ END
     says "perfjit: php: PHP's JIT is off by default"
 }
 
+# told NAME PRINTED [WORD...]: the program NAME is started with the words, and prints that; PRINTED is a pattern.
+told() {
+    record_it 0 --exit-status "$1" "${@:3}"
+    # shellcheck disable=SC2053 # a pattern
+    [[ $output == $2 ]] || complain "$1: $output"
+}
+
+# shellcheck disable=SC2016 # for the program that stands in
+@test "what each runtime is told, by its program's name" {
+    for name in jsc raku moar qml6 qmlscene benchdnn dotnet qemu-system-x86_64 ruby; do
+        stand_in $name 'echo "$JSC_useJITDump $JSC_jitDumpDirectory|$MVM_JIT_PERF_MAP|$QV4_PROFILE_WRITE_PERF_MAP|$ONEDNN_JIT_PROFILE|$DOTNET_PerfMapStubGranularity|$RUBYOPT|$*"'
+    done
+    told jsc "1 $TMPDIR/perfjit-*/dumps|||||?x.js" x.js
+    told raku ' |1|||||x.raku' x.raku
+    told moar ' |1|||||x.moarvm' x.moarvm
+    told qml6 ' ||1||||x.qml' x.qml
+    told qmlscene ' ||1||||x.qml' x.qml
+    told benchdnn ' |||6|||--conv' --conv
+    told dotnet ' ||||2||x.dll' x.dll
+    told qemu-system-x86_64 ' ||||||-perfmap -jitdump -nographic' -nographic
+    told ruby ' |||||--yjit --yjit-perf|x.rb' x.rb
+    told ruby ' |||||--zjit-perf|--zjit x.rb' --zjit x.rb
+    RUBYOPT='-W --zjit' told ruby ' |||||-W --zjit --zjit-perf|x.rb' x.rb
+    RUBYOPT='-W--zjit' told ruby ' |||||-W--zjit --yjit --yjit-perf|x.rb' x.rb
+    stand_in qemu-system-x86_64 'case $* in *-jitdump*) exit 1 ;; esac; echo "ran $*"'
+    told qemu-system-x86_64 'ran -nographic' -nographic
+    says "perfjit: qemu-system: this one can't log its JIT code: that takes QEMU 8.0 or later, without KVM"
+    stand_in java 'echo "$JAVA_TOOL_OPTIONS"'
+    told java '*-XX:+DumpPerfMapAtExit -XX:+PerfTool*' X
+    stand_in luajit 'echo "ran $*"'
+    told luajit 'ran x.lua' x.lua
+    says "perfjit: luajit: this one can't log its JIT code: that takes the adapter in perfjit's examples/adapters/luajit"
+    told luajit 'ran -l perfjit x.lua' -l perfjit x.lua
+    [[ $stderr != *adapter* ]] || complain "$stderr"
+    # Below a shell: what older versions print, or end at, is left out.
+    stand_in jsc 'echo "$JSC_useJITDump|$MVM_JIT_PERF_MAP|$QV4_PROFILE_WRITE_PERF_MAP|$ONEDNN_JIT_PROFILE|$RUBYOPT"'
+    record_it 0 sh -c 'jsc; :'
+    [ "$output" = "|1|1|6|" ] || complain "$output"
+}
+
 # make_python NAME: the one that is here under another name, with its library.
 make_python() {
     cp "$(python3 -c 'import os, sys; print(os.path.realpath(sys.executable))')" "$BATS_TEST_TMPDIR/bin/$1"

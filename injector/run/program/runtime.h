@@ -43,8 +43,10 @@ struct runtime {
     bool writes_here;   /* it writes to the directory where it runs; where it can't, it prints */
     bool writes_map_on_request;      /* java_map.h */
     const struct runtime *elsewhere; /* with switches of the program itself for that; or NULL */
-    const char *differs;   /* how that changes what runs, in a sentence; or NULL: hardly */
-    const char *needs;     /* what it must be for that; or NULL */
+    const char *differs;    /* how that changes what runs, in a sentence; or NULL: hardly */
+    const char *needs;      /* what it must be for that; or NULL */
+    const char *instead_if; /* the beginning of a word of the command's, or of its variable */
+    const struct runtime *instead; /* its switches are set then; or NULL */
     const char *try_first; /* an argument that must be known; else the switches would end it */
     const struct runtime *otherwise; /* with switches that each version takes; or NULL */
 };

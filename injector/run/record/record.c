@@ -73,10 +73,29 @@ static bool knows_switches(const struct program *program, const struct runtime *
            WEXITSTATUS(status) == 0;
 }
 
+/* Whether a word of the command, or of the user's variable for RUNTIME, begins with TEXT. */
+static bool has_word(const struct record_run *run, const struct runtime *runtime, const char *text)
+{
+    const char *variable = runtime->switches[0].variable;
+    const char *value = variable ? runtime_environment_value(&run->environment, variable) : NULL;
+    const size_t bytes = strlen(text);
+    for (char *const *word = run->options->words + run->program.command.at; *word; word++)
+        if (strncmp(*word, text, bytes) == 0)
+            return true;
+    for (const char *at = value; at && (at = strstr(at, text)); at += bytes)
+        if (at == value || at[-1] == ' ')
+            return true;
+    return false;
+}
+
 static int add_runtime(struct record_run *run, const struct runtime *runtime,
                        struct findings *findings)
 {
-    bool knows = knows_switches(&run->program, runtime);
+    if (runtime->instead && has_word(run, runtime, runtime->instead_if))
+        return add_runtime(run, runtime->instead, findings);
+    if (!runtime->switches[0].kind && has_word(run, runtime, runtime->instead_if))
+        return 0;
+    bool knows = runtime->switches[0].kind && knows_switches(&run->program, runtime);
     if (!knows && runtime->otherwise)
         return add_runtime(run, runtime->otherwise, findings);
     if (!knows) {
