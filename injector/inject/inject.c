@@ -25,6 +25,7 @@
 #include "injector/recording/perf_data/perf_pipe.h"
 #include "injector/text/file_name.h"
 #include "injector/text/printable_text.h"
+#include "injector/unwind/frame_pointers.h"
 #include "injector/unwind/stacks/chain_records.h"
 
 #include <inttypes.h>
@@ -362,6 +363,20 @@ static void print_unknown(const struct sample_census *census)
                        census->unknown, census->unknown + census->named);
 }
 
+/* Nearly all functions are to be of that kind: those that call nothing need no frame anyway. */
+static void print_frameless(const struct injection *run)
+{
+    const struct machine *machine = recording_machine(run->in.records.file, machine_here());
+    struct frame_pointers counts = {0};
+    for (size_t i = 0; machine_unwinds(machine) && i < run->in.processes.count; i++)
+        frame_pointers_count(&counts, &run->in.processes.items[i].log, machine);
+    if (counts.without_pointer * 10 > counts.with_tables * 9)
+        printable_line(stderr,
+                       "perfjit: %zu of %zu functions with unwind tables keep no frame pointer: "
+                       "their callers are seen only in copied stacks: -g dwarf",
+                       counts.without_pointer, counts.with_tables);
+}
+
 static void print_summary(struct injection *run, const char *output,
                           const struct findings *findings)
 {
@@ -410,6 +425,8 @@ int inject_recording(const struct inject_options *options, struct findings *find
     progress_end(&findings->progress);
     if (!result && options->verbose && !options->quiet)
         print_details(&run);
+    if (!result && !options->quiet && options->follows_pointers)
+        print_frameless(&run);
     if (!result && !options->quiet)
         print_summary(&run, options->output, findings);
     if (result && !options->quiet)

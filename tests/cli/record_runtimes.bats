@@ -160,6 +160,17 @@ told() {
     [ "$output" = "|1|1|6|" ] || complain "$output"
 }
 
+@test "functions without frame pointers: their callers take copied stacks, which is said" {
+    local demo=$BATS_TEST_DIRNAME/../../examples/tinyjit/demo.tj
+    record_it 0 -g fp "$BUILD/tinyjit" --no-frame-pointer "$demo"
+    says " functions with unwind tables keep no frame pointer: their callers are seen only in copied stacks: -g dwarf"
+    for words in "-g dwarf --runtime none tinyjit --no-frame-pointer" "-g none tinyjit --no-frame-pointer" "-g fp tinyjit" "-g fp node"; do
+        # shellcheck disable=SC2086 # words
+        PATH=$BUILD:$PATH record_it 0 $words "$demo"
+        [[ $stderr != *"no frame pointer"* ]] || complain "$words: $stderr"
+    done
+}
+
 # make_python NAME: the one that is here under another name, with its library.
 make_python() {
     cp "$(python3 -c 'import os, sys; print(os.path.realpath(sys.executable))')" "$BATS_TEST_TMPDIR/bin/$1"

@@ -558,6 +558,7 @@ static int inject_it(const struct record_run *run, struct record_output *output,
         return -1;
     if (inject_options_default(&options, run->raw, output->path, findings) == 0) {
         options.after_record = true;
+        options.follows_pointers = stacks_of(run) && strcmp(stacks_of(run), "fp") == 0;
         options.request.root = run->program.command.root;
         options.quiet = run->options->quiet;
         options.verbose = run->options->verbose;
