@@ -153,6 +153,10 @@ static void test_wrappers(void **state)
     assert_wrapped("env - A=1 node", 3, 3);
     assert_wrapped("env -u NODE_OPTIONS -uB --unset C --chdir=/ -- A=1 node", 9, 9);
     assert_wrapped("env -S node", 0, 0);
+    assert_wrapped("env -iS node", 0, 0);
+    assert_wrapped("env -vSnode A=1 x", 0, 0);
+    assert_wrapped("env -uS node", 2, 2);
+    assert_wrapped("env -iu S node", 3, 3);
     assert_wrapped("nice node", 1, 0);
     assert_wrapped("nice -n 5 node", 3, 0);
     assert_wrapped("nice -n5 node", 2, 0);

@@ -75,6 +75,43 @@ static void test_own_values(void **state)
     runtime_environment_free(&environment);
 }
 
+static void assert_node_options(const char *own, const char *set)
+{
+    struct runtime_environment environment;
+    setenv("NODE_OPTIONS", own, 1);
+    begin(&environment, false);
+    runtime_environment_add(&environment, runtime_named("node"));
+    assert_set(&environment, "NODE_OPTIONS", set);
+    runtime_environment_free(&environment);
+}
+
+/* A word in quotes is another word's part. */
+static void test_quoted_words(void **state)
+{
+    (void)state;
+    assert_node_options("--require \"a --perf-prof b\" --perf-basic-prof",
+                        "--perf-prof --interpreted-frames-native-stack --require "
+                        "\"a --perf-prof b\" --perf-basic-prof");
+    assert_node_options("--title \"\\\" --perf-prof \" --perf-prof",
+                        "--interpreted-frames-native-stack --perf-basic-prof --title "
+                        "\"\\\" --perf-prof \" --perf-prof");
+    assert_node_options("--title ' --perf-prof '",
+                        "--interpreted-frames-native-stack --perf-basic-prof --title "
+                        "' --perf-prof '"); /* no quote of node's */
+}
+
+/* Set and empty, it keeps PHP from its own directory. */
+static void test_empty_scan_dir(void **state)
+{
+    struct runtime_environment environment;
+    (void)state;
+    setenv("PHP_INI_SCAN_DIR", "", 1);
+    begin(&environment, false);
+    runtime_environment_add(&environment, runtime_named("php"));
+    assert_set(&environment, "PHP_INI_SCAN_DIR", "/run/settings/php-first:/run/settings/php-last");
+    runtime_environment_free(&environment);
+}
+
 static void test_argument(void **state)
 {
     struct runtime_environment environment;
@@ -446,6 +483,22 @@ static void test_folder_below_a_root(void **state)
     run_folder_remove(&made, false);
 }
 
+static void test_folder_with_separators(void **state)
+{
+    struct run_folder made;
+    struct findings findings = {0};
+    char path[200];
+    (void)state;
+    for (const char *mark = ":\" '"; *mark; mark++) {
+        snprintf(path, sizeof path, "%s/a%cb", scratch, *mark);
+        assert_int_equal(mkdir(path, 0700), 0);
+        setenv("TMPDIR", path, 1);
+        assert_int_equal(run_folder_make(&made, NULL, &findings), 0);
+        assert_int_equal(strncmp(made.path, "/tmp/perfjit-", 13), 0);
+        run_folder_remove(&made, false);
+    }
+}
+
 static void test_folder(void **state)
 {
     struct run_folder made;
@@ -473,13 +526,23 @@ static void test_folder(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_environment),   cmocka_unit_test(test_own_values),
-        cmocka_unit_test(test_argument),      cmocka_unit_test(test_own_argument),
-        cmocka_unit_test(test_wrapped),       cmocka_unit_test(test_wrapped_own_values),
-        cmocka_unit_test(test_stale_folders), cmocka_unit_test(test_event),
-        cmocka_unit_test(test_growing),       cmocka_unit_test(test_damaged),
-        cmocka_unit_test(test_left_over),     cmocka_unit_test(test_folder),
-        cmocka_unit_test(test_unmapped_dump), cmocka_unit_test(test_folder_below_a_root),
+        cmocka_unit_test(test_environment),
+        cmocka_unit_test(test_own_values),
+        cmocka_unit_test(test_argument),
+        cmocka_unit_test(test_own_argument),
+        cmocka_unit_test(test_wrapped),
+        cmocka_unit_test(test_wrapped_own_values),
+        cmocka_unit_test(test_stale_folders),
+        cmocka_unit_test(test_event),
+        cmocka_unit_test(test_growing),
+        cmocka_unit_test(test_damaged),
+        cmocka_unit_test(test_left_over),
+        cmocka_unit_test(test_folder),
+        cmocka_unit_test(test_unmapped_dump),
+        cmocka_unit_test(test_quoted_words),
+        cmocka_unit_test(test_empty_scan_dir),
+        cmocka_unit_test(test_folder_with_separators),
+        cmocka_unit_test(test_folder_below_a_root),
     };
     return cmocka_run_group_tests(tests, make_scratch, remove_scratch);
 }

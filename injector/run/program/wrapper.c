@@ -125,8 +125,11 @@ static bool is_assignment(const char *word)
 /* What env splits into words itself. */
 static bool is_split(const struct wrapper *wrapper, const char *word)
 {
-    return is_named(wrapper, "env") &&
-           (strncmp(word, "-S", 2) == 0 || strncmp(word, "--split", 7) == 0);
+    if (!is_named(wrapper, "env"))
+        return false;
+    if (strncmp(word, "--", 2) == 0)
+        return strncmp(word, "--split", 7) == 0;
+    return word[1 + strcspn(word + 1, "SuC")] == 'S'; /* also -iS, -vS */
 }
 
 /* setarch's first word is the machine, unless it is an option; its other names are machines. */

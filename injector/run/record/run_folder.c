@@ -135,6 +135,10 @@ static void remove_stale(const char *parent)
 
 /* ---- A folder ---- */
 
+/* Variables of runtimes have the folder's path among others, or in quotes; PHP_INI_SCAN_DIR has no
+ * way to quote a colon. */
+static const char separators[] = ":;, \t\n\"'\\";
+
 /* Where it is to be, to be freed; in FOLDER's root if there is a /tmp. */
 static char *parent_of(struct run_folder *folder, const char *root)
 {
@@ -145,7 +149,8 @@ static char *parent_of(struct run_folder *folder, const char *root)
         return inner;
     }
     free(inner);
-    return strdup(parent && parent[0] == '/' ? parent : "/tmp");
+    return strdup(parent && parent[0] == '/' && !parent[strcspn(parent, separators)] ? parent
+                                                                                     : "/tmp");
 }
 
 /* Make the directories that have their names.  Returns 0 or -1. */

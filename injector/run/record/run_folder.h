@@ -23,9 +23,10 @@ struct run_folder {
     int lock_fd;      /* -1: there is none */
 };
 
-/* Make it, below $TMPDIR or /tmp; or in the /tmp below ROOT, a directory that will be the command's
- * root, unless it is NULL or has none.  ROOT outlives FOLDER.  Returns 0, or -1 with the failure
- * text set.  Release with run_folder_remove in either case. */
+/* Make it, below $TMPDIR, or in /tmp if that has none or a path with separators; or in the /tmp
+ * below ROOT, a directory that will be the command's root, unless it is NULL or has none.  ROOT
+ * outlives FOLDER.  Returns 0, or -1 with the failure text set.  Release with run_folder_remove in
+ * either case. */
 int run_folder_make(struct run_folder *folder, const char *root, struct findings *findings);
 
 /* PATH, one of those in FOLDER, as the command sees it. */
