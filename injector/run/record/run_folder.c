@@ -2,6 +2,7 @@
 #include "injector/run/record/run_folder.h"
 
 #include "injector/files/full_write.h"
+#include "injector/files/temporary_place.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -135,22 +136,16 @@ static void remove_stale(const char *parent)
 
 /* ---- A folder ---- */
 
-/* Variables of runtimes have the folder's path among others, or in quotes; PHP_INI_SCAN_DIR has no
- * way to quote a colon. */
-static const char separators[] = ":;, \t\n\"'\\";
-
 /* Where it is to be, to be freed; in FOLDER's root if there is a /tmp. */
 static char *parent_of(struct run_folder *folder, const char *root)
 {
-    const char *parent = getenv("TMPDIR");
     char *inner = root ? path_in(root, "tmp") : NULL;
     if (inner && access(inner, W_OK) == 0) {
         folder->root = root;
         return inner;
     }
     free(inner);
-    return strdup(parent && parent[0] == '/' && !parent[strcspn(parent, separators)] ? parent
-                                                                                     : "/tmp");
+    return strdup(temporary_place());
 }
 
 /* Make the directories that have their names.  Returns 0 or -1. */
