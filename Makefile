@@ -4,17 +4,32 @@
 #     make demo     build, record a small JIT, inject, show the report
 #     make check    run the tests that need no perf events
 #
-# The last two first install what is missing, from Debian's packages.
+#     make install  install it (PREFIX, BINDIR, LIBDIR, INCLUDEDIR, MANDIR, DESTDIR); make uninstall removes it
+#
+# demo and check first install what is missing, from Debian's packages.
 
-VERSION := 0.2.0
+VERSION := 0.3.0
 BUILD   ?= build
 ifeq ($(BUILD),) # set, and empty: all would be built into /
 override BUILD := build
 endif
 # A folder in this one has one name, whichever it was given by: so a target has one name, too.
-override BUILD := $(patsubst $(CURDIR)/%,%,$(BUILD))
-PREFIX  ?= /usr/local
-DESTDIR ?=
+override BUILD := $(subst |,,$(subst |$(CURDIR)/,,|$(BUILD)))
+# The names of targets are words.  The sources may stand in a folder with spaces, and so may what is installed.
+ifneq ($(words $(BUILD)),1)
+$(error BUILD is '$(BUILD)': make can't build in a folder whose name has spaces.  Give BUILD without spaces)
+endif
+DESTDIR    ?=
+PREFIX     ?= /usr/local
+BINDIR     ?= $(PREFIX)/bin
+LIBDIR     ?= $(PREFIX)/lib
+INCLUDEDIR ?= $(PREFIX)/include
+DATADIR    ?= $(PREFIX)/share
+MANDIR     ?= $(DATADIR)/man
+# Where each shell looks for completions of packages.
+BASHDIR    ?= $(DATADIR)/bash-completion/completions
+ZSHDIR     ?= $(DATADIR)/zsh/site-functions
+FISHDIR    ?= $(DATADIR)/fish/vendor_completions.d
 
 # What is needed, as "command-or-file:package".  A setup target installs the packages whose left side is missing.
 #
@@ -32,7 +47,7 @@ LIVE_NEEDS  := $(CHECK_NEEDS) script:bsdutils protoc:protobuf-compiler xmllint:l
                /usr/lib/x86_64-linux-gnu/libunwind.so.1:libunwind-14 /usr/lib/llvm-14/include/c++/v1/exception:libc++-14-dev \
                /usr/lib/llvm-14/lib/libc++abi.so:libc++abi-14-dev /usr/lib/llvm-14/lib/libunwind.so:libunwind-14-dev \
                bindfs:bindfs mkfs.ext4:e2fsprogs mkfs.btrfs:btrfs-progs \
-               musl-gcc:musl-tools qemu-aarch64:qemu-user aarch64-linux-gnu-gcc:gcc-aarch64-linux-gnu \
+               /usr/include/bzlib.h:libbz2-dev musl-gcc:musl-tools qemu-aarch64:qemu-user aarch64-linux-gnu-gcc:gcc-aarch64-linux-gnu \
                /usr/aarch64-linux-gnu/lib/libc.a:libc6-dev-arm64-cross riscv64-linux-gnu-gcc:gcc-riscv64-linux-gnu \
                /usr/riscv64-linux-gnu/lib/libc.a:libc6-dev-riscv64-cross \
                $(if $(filter x86_64,$(shell uname -m)),/usr/include/asmjit/asmjit.h:libasmjit-dev /usr/lib32/libc.a:libc6-dev-i386 \
@@ -43,16 +58,17 @@ WARNINGS := -Wall -Wextra -Wconversion -Wshadow -Wcast-align -Wcast-qual -Wundef
             -Wmissing-prototypes
 # Files over 2 GiB, where a long has 32 bits.  Elsewhere it would only call other names of the same functions.
 OFFSETS  := $(if $(filter 4,$(shell echo __SIZEOF_LONG__ | $(CC) -E -P -x c - 2>/dev/null)),-D_FILE_OFFSET_BITS=64)
-CPPFLAGS := -I. -D_GNU_SOURCE $(OFFSETS)
+# CPPFLAGS, CFLAGS and LDFLAGS are the user's.  What the build needs stands beside them, in the variables with ALL_.
+ALL_CPPFLAGS := -I. -D_GNU_SOURCE $(OFFSETS) $(CPPFLAGS)
 # With sanitizers -O2 takes gcc twice as long as -Og, and what they see is the same.
 CFLAGS   ?= $(if $(SANITIZE),-Og -g1,-O2 -g)
 ALL_CFLAGS := -std=c11 -fvisibility=hidden -fPIC -pthread $(WARNINGS) $(CFLAGS)
-LDFLAGS  ?=
+ALL_LDFLAGS := $(LDFLAGS)
 ifdef SANITIZE
 ALL_CFLAGS += -fsanitize=$(SANITIZE) -fno-sanitize-recover=all -fno-omit-frame-pointer
 # Of 150 programs that all have debug information; gold takes a third of the time.
 GOLD       := $(if $(shell command -v ld.gold),-fuse-ld=gold)
-LDFLAGS    += -fsanitize=$(SANITIZE) $(GOLD)
+ALL_LDFLAGS += -fsanitize=$(SANITIZE) $(GOLD)
 endif
 # The static C++ runtime has a demangler that can be bounded; where there is none, long names stay as they are.
 # gcc alone brings the shared runtime, and no link to it.
@@ -118,13 +134,14 @@ BENCH      := $(patsubst bench/%.c,$(BUILD)/bench/%,$(wildcard bench/*.c))
 
 .PHONY: all libraries dist demo check check-live check-all check-tests live-tests both-builds tests mutants recordings check-new-perf \
         setup-build setup-demo setup-check setup-live setup-runtimes bench bench-quick bench-diff bench-diff-quick docs-pictures fuzz fuzzers torture tsan \
-        install clean format rooms FORCE
+        install install-command install-libraries uninstall manuals static tarball deb clean format rooms FORCE
 .DELETE_ON_ERROR:
 .SECONDARY:
 
 all: libraries $(BUILD)/perfjit
 
-ifeq ($(filter /%,$(BUILD)),)
+# Make's names have no spaces: below a folder that has some there is no absolute name.
+ifeq ($(filter /%,$(BUILD))$(word 2,$(CURDIR)),)
 # By its absolute name as well.
 $(CURDIR)/$(BUILD)/%: $(BUILD)/% ;
 endif
@@ -136,10 +153,10 @@ $(if $(ELSEWHERE),$(error BUILD is $(BUILD): make $(patsubst build/%,$(BUILD)/%,
 libraries: $(LIBJITDUMP) $(LIBPERFMAP) $(LIBJITUNWIND) $(SHARED)
 
 # What includes a header is made anew after it, by whichever of its two names BUILD has: tests give the absolute one.
-DEPENDS = -MMD -MP -MT $(patsubst $(CURDIR)/%,%,$@) -MT $(abspath $@)
+DEPENDS = -MMD -MP -MT $(patsubst $(CURDIR)/%,%,$@) $(if $(word 2,$(CURDIR)),,-MT $(abspath $@))
 
 -include $(patsubst %.c,$(BUILD)/%.d,$(JITDUMP_SRC) $(PERFMAP_SRC) $(JITUNWIND_SRC) $(INJECTOR_SRC) $(TINYJIT_SRC) \
-                                      examples/minimal.c $(UNIT_SRC) $(PRODUCER_SRC) $(FUZZ_SRC)) $(patsubst %.cc,$(BUILD)/%.d,$(TINYJIT_CXX) tests/unit/throwing.cc) \
+                                      packaging/static_libc.c examples/minimal.c $(UNIT_SRC) $(PRODUCER_SRC) $(FUZZ_SRC)) $(patsubst %.cc,$(BUILD)/%.d,$(TINYJIT_CXX) tests/unit/throwing.cc) \
          $(patsubst %.c,$(BUILD)/jitunwind/%.d,$(JITUNWIND_TAKEN)) \
          $(patsubst %.c,$(BUILD)/shared/%.d,$(JITDUMP_SRC) $(PERFMAP_SRC) $(JITUNWIND_SRC)) \
          $(patsubst %.c,$(BUILD)/aarch64/%.d,$(JITDUMP_SRC) $(PERFMAP_SRC) $(JITUNWIND_SRC) $(AARCH64_SRC)) \
@@ -150,7 +167,7 @@ HEADERS := libelf.h elfutils/libdw.h zlib.h zstd.h lzma.h xxhash.h
 $(BUILD)/headers:
 	@mkdir -p $(@D)
 	@missing=; for header in $(HEADERS); do \
-	    echo "#include <$$header>" | $(CC) $(CPPFLAGS) -fsyntax-only -x c - 2>/dev/null && continue; \
+	    echo "#include <$$header>" | $(CC) $(ALL_CPPFLAGS) -fsyntax-only -x c - 2>/dev/null && continue; \
 	    for need in $(BUILD_NEEDS); do case $$need in */$$header:*) echo "$$header is missing: it is in Debian's package $${need##*:}" >&2; \
 	        missing="$$missing $${need##*:}" ;; esac; done; \
 	done; \
@@ -160,11 +177,11 @@ $(call objects,$(INJECTOR_SRC)): | $(BUILD)/headers
 
 $(BUILD)/%.o: %.c
 	@mkdir -p $(@D)
-	$(call brief,CC,$<$(KIND))$(CC) $(CPPFLAGS) $(ALL_CFLAGS) $(UNIT_CFLAGS) $(DEPENDS) -c -o $@ $<
+	$(call brief,CC,$<$(KIND))$(CC) $(ALL_CPPFLAGS) $(ALL_CFLAGS) $(UNIT_CFLAGS) $(DEPENDS) -c -o $@ $<
 
 $(BUILD)/%.o: %.cc
 	@mkdir -p $(@D)
-	$(call brief,CXX,$<$(KIND))$(CXX) $(CPPFLAGS) -std=c++17 -Wall -Wextra $(CFLAGS) $(if $(SANITIZE),-fsanitize=$(SANITIZE)) $(DEPENDS) -c -o $@ $<
+	$(call brief,CXX,$<$(KIND))$(CXX) $(ALL_CPPFLAGS) -std=c++17 -Wall -Wextra $(CFLAGS) $(if $(SANITIZE),-fsanitize=$(SANITIZE)) $(DEPENDS) -c -o $@ $<
 
 $(LIBJITDUMP): $(call objects,$(JITDUMP_SRC))
 $(LIBPERFMAP): $(call objects,$(PERFMAP_SRC))
@@ -185,14 +202,14 @@ endif
 # What a program takes in of a static library it does not export again, as its own: see JITDUMP_API.  Sanitized, only tests take them
 # in, and the same objects make the shared libraries.
 ifndef SANITIZE
-$(BUILD)/jitdump/%.o: CPPFLAGS += -DJITDUMP_STATIC
-$(BUILD)/perfmap/%.o: CPPFLAGS += -DPERFMAP_STATIC
-$(BUILD)/jitunwind/%.o: CPPFLAGS += -DJITUNWIND_STATIC
+$(BUILD)/jitdump/%.o: ALL_CPPFLAGS += -DJITDUMP_STATIC
+$(BUILD)/perfmap/%.o: ALL_CPPFLAGS += -DPERFMAP_STATIC
+$(BUILD)/jitunwind/%.o: ALL_CPPFLAGS += -DJITUNWIND_STATIC
 endif
-$(BUILD)/jitunwind/%.o: CPPFLAGS += $(foreach name,$(JITUNWIND_NAMES),-Djd_$(name)=ju_$(name))
+$(BUILD)/jitunwind/%.o: ALL_CPPFLAGS += $(foreach name,$(JITUNWIND_NAMES),-Djd_$(name)=ju_$(name))
 $(TAKEN_OBJECTS): $(BUILD)/jitunwind/%.o: %.c
 	@mkdir -p $(@D)
-	$(call brief,CC,$< (libjitunwind)$(KIND))$(CC) $(CPPFLAGS) $(ALL_CFLAGS) $(DEPENDS) -c -o $@ $<
+	$(call brief,CC,$< (libjitunwind)$(KIND))$(CC) $(ALL_CPPFLAGS) $(ALL_CFLAGS) $(DEPENDS) -c -o $@ $<
 
 # It takes the file in.
 $(BUILD)/injector/debug/gdb_script.o: injector/debug/perfjit_gdb.py
@@ -201,7 +218,7 @@ $(BUILD)/injector/debug/gdb_script.o: injector/debug/perfjit_gdb.py
 # caller's stack at the first calls.
 $(BUILD)/shared/%.o: %.c
 	@mkdir -p $(@D)
-	$(call brief,CC,$< (shared)$(KIND))$(CC) $(CPPFLAGS) $(ALL_CFLAGS) $(DEPENDS) -c -o $@ $<
+	$(call brief,CC,$< (shared)$(KIND))$(CC) $(ALL_CPPFLAGS) $(ALL_CFLAGS) $(DEPENDS) -c -o $@ $<
 
 ifdef SANITIZE
 $(BUILD)/libjitdump.so.0: $(call objects,$(JITDUMP_SRC))
@@ -213,7 +230,7 @@ $(BUILD)/libperfmap.so.0: $(patsubst %.c,$(BUILD)/shared/%.o,$(PERFMAP_SRC))
 $(BUILD)/libjitunwind.so.0: $(patsubst %.c,$(BUILD)/shared/%.o,$(JITUNWIND_SRC))
 endif
 $(BUILD)/lib%.so.0:
-	$(call brief,LD,$@)$(CC) -shared -pthread $(LDFLAGS) -Wl,-soname,$(@F) -Wl,--version-script=$*/lib$*.map \
+	$(call brief,LD,$@)$(CC) -shared -pthread $(ALL_LDFLAGS) -Wl,-soname,$(@F) -Wl,--version-script=$*/lib$*.map \
 	    $^ -Wl,-z,defs -Wl,-z,now -Wl,--as-needed -o $@
 	@ln -sf $(@F) $(BUILD)/lib$*.so
 
@@ -221,13 +238,13 @@ $(BUILD)/lib%.so.0:
 $(BUILD)/injector/profile/flamegraph/page_parts.o: $(wildcard injector/profile/flamegraph/page/*)
 
 $(BUILD)/perfjit: $(call objects,$(INJECTOR_SRC)) $(LIBJITDUMP) $(LIBPERFMAP)
-	$(call brief,LD,$@)$(CC) -pthread $(LDFLAGS) -o $@ $^ $(INJECTOR_LIBS)
+	$(call brief,LD,$@)$(CC) -pthread $(ALL_LDFLAGS) -o $@ $^ $(INJECTOR_LIBS)
 
 $(BUILD)/tinyjit: $(call objects,$(TINYJIT_SRC) $(TINYJIT_CXX)) $(LIBJITDUMP) $(LIBPERFMAP) $(LIBJITUNWIND)
-	$(call brief,LD,$@)$(CC) -pthread $(LDFLAGS) -o $@ $^ -lstdc++
+	$(call brief,LD,$@)$(CC) -pthread $(ALL_LDFLAGS) -o $@ $^ -lstdc++
 
 $(BUILD)/minimal: $(call objects,examples/minimal.c) $(LIBJITDUMP)
-	$(call brief,LD,$@)$(CC) -pthread $(LDFLAGS) -o $@ $^
+	$(call brief,LD,$@)$(CC) -pthread $(ALL_LDFLAGS) -o $@ $^
 
 # The command but its main, for programs that take parts of it: of 230 objects a hundred unit tests link those that they use.
 $(BUILD)/injector.a: $(filter-out $(BUILD)/injector/main.o,$(call objects,$(INJECTOR_SRC)))
@@ -238,56 +255,56 @@ PRODUCT := $(BUILD)/injector.a $(LIBJITDUMP) $(LIBPERFMAP)
 
 $(BUILD)/tests/%_test: $(BUILD)/tests/unit/%_test.o $(PRODUCT) $(LIBJITUNWIND)
 	@mkdir -p $(@D)
-	$(call brief,LD,$@)$(CC) -pthread $(LDFLAGS) -o $@ $^ -lcmocka $(INJECTOR_LIBS)
+	$(call brief,LD,$@)$(CC) -pthread $(ALL_LDFLAGS) -o $@ $^ -lcmocka $(INJECTOR_LIBS)
 
 # C++ is what throws.
 $(BUILD)/tests/jitunwind_exceptions_test: $(BUILD)/tests/unit/throwing.o
 
-$(BUILD)/tests/jitdump_stop_test: LDFLAGS += -Wl,--wrap=jd_holder_sleep
-$(BUILD)/tests/jitdump_place_test: LDFLAGS += -Wl,--wrap=flock
+$(BUILD)/tests/jitdump_stop_test: ALL_LDFLAGS += -Wl,--wrap=jd_holder_sleep
+$(BUILD)/tests/jitdump_place_test: ALL_LDFLAGS += -Wl,--wrap=flock
 
-$(addprefix $(BUILD)/tests/,perfmap_stack_test jitdump_stack_test jitunwind_room_test): LDFLAGS += -Wl,-z,now
+$(addprefix $(BUILD)/tests/,perfmap_stack_test jitdump_stack_test jitunwind_room_test): ALL_LDFLAGS += -Wl,-z,now
 
 $(BUILD)/producers/%: $(BUILD)/tests/producers/%.o $(LIBJITDUMP) $(LIBPERFMAP) $(LIBJITUNWIND)
 	@mkdir -p $(@D)
-	$(call brief,LD,$@)$(CC) -pthread $(LDFLAGS) -o $@ $^
+	$(call brief,LD,$@)$(CC) -pthread $(ALL_LDFLAGS) -o $@ $^
 
 # It runs tinyjit's code itself.
 $(BUILD)/producers/self_unwind: $(BUILD)/tests/producers/self_unwind.o \
         $(filter-out $(BUILD)/examples/tinyjit/main.o,$(call objects,$(TINYJIT_SRC) $(TINYJIT_CXX))) \
         $(LIBJITDUMP) $(LIBPERFMAP) $(LIBJITUNWIND)
 	@mkdir -p $(@D)
-	$(call brief,LD,$@)$(CC) -pthread $(LDFLAGS) -o $@ $^ -lstdc++
+	$(call brief,LD,$@)$(CC) -pthread $(ALL_LDFLAGS) -o $@ $^ -lstdc++
 
 # perf record -g goes through its interpreter, and backtrace(3) by the unwinder that exceptions have.
 $(BUILD)/tests/producers/interpreted.o: ALL_CFLAGS += -fno-omit-frame-pointer
-$(BUILD)/producers/interpreted: LDFLAGS += -Wl,--no-as-needed -lgcc_s -Wl,--as-needed
+$(BUILD)/producers/interpreted: ALL_LDFLAGS += -Wl,--no-as-needed -lgcc_s -Wl,--as-needed
 
 # It calls the readers themselves.
 $(BUILD)/producers/costly_calls: $(BUILD)/tests/producers/costly_calls.o $(PRODUCT)
 	@mkdir -p $(@D)
-	$(call brief,LD,$@)$(CC) -pthread $(LDFLAGS) -o $@ $^ $(INJECTOR_LIBS)
+	$(call brief,LD,$@)$(CC) -pthread $(ALL_LDFLAGS) -o $@ $^ $(INJECTOR_LIBS)
 
 # Without perf_event_open and 20 ms of waiting for each input, and with the same clocks each time.
-$(BUILD)/replay/injection $(BUILD)/fuzzers/injection $(BUILD)/replay/call_profile $(BUILD)/fuzzers/call_profile: LDFLAGS += -Wl,--wrap=clock_live_read
-$(BUILD)/replay/call_profile $(BUILD)/fuzzers/call_profile: LDFLAGS += -Wl,--wrap=kernel_symbols_read
+$(BUILD)/replay/injection $(BUILD)/fuzzers/injection $(BUILD)/replay/call_profile $(BUILD)/fuzzers/call_profile: ALL_LDFLAGS += -Wl,--wrap=clock_live_read
+$(BUILD)/replay/call_profile $(BUILD)/fuzzers/call_profile: ALL_LDFLAGS += -Wl,--wrap=kernel_symbols_read
 
 $(BUILD)/replay/%: $(BUILD)/tests/fuzz/%.o $(BUILD)/tests/fuzz/replay.o $(PRODUCT)
 	@mkdir -p $(@D)
-	$(call brief,LD,$@)$(CC) -pthread $(LDFLAGS) -o $@ $^ $(INJECTOR_LIBS)
+	$(call brief,LD,$@)$(CC) -pthread $(ALL_LDFLAGS) -o $@ $^ $(INJECTOR_LIBS)
 
 $(BUILD)/fuzzers/%: $(BUILD)/tests/fuzz/%.o $(PRODUCT)
 	@mkdir -p $(@D)
-	$(call brief,LD,$@)$(CC) -pthread $(LDFLAGS) -fsanitize=fuzzer -o $@ $^ $(INJECTOR_LIBS)
+	$(call brief,LD,$@)$(CC) -pthread $(ALL_LDFLAGS) -fsanitize=fuzzer -o $@ $^ $(INJECTOR_LIBS)
 
 # The first inputs of each fuzzer: what producers write, in pieces.
 $(BUILD)/seeds: $(BUILD)/tests/fuzz/seeds.o $(PRODUCT)
-	$(call brief,LD,$@)$(CC) -pthread $(LDFLAGS) -o $@ $^ -lcmocka $(INJECTOR_LIBS)
+	$(call brief,LD,$@)$(CC) -pthread $(ALL_LDFLAGS) -o $@ $^ -lcmocka $(INJECTOR_LIBS)
 
 # Static, so that qemu needs no libraries; made once, whatever else is sanitized.
 $(BUILD)/aarch64/%.o: %.c
 	@mkdir -p $(@D)
-	$(call brief,CC,$< (aarch64))$(AARCH64_CC) $(CPPFLAGS) -std=c11 -pthread $(WARNINGS) $(CROSS_CFLAGS) $(DEPENDS) -c -o $@ $<
+	$(call brief,CC,$< (aarch64))$(AARCH64_CC) $(ALL_CPPFLAGS) -std=c11 -pthread $(WARNINGS) $(CROSS_CFLAGS) $(DEPENDS) -c -o $@ $<
 
 $(BUILD)/aarch64/%: $(BUILD)/aarch64/tests/producers/%.o \
                     $(patsubst %.c,$(BUILD)/aarch64/%.o,$(JITDUMP_SRC) $(PERFMAP_SRC) $(JITUNWIND_SRC))
@@ -295,7 +312,7 @@ $(BUILD)/aarch64/%: $(BUILD)/aarch64/tests/producers/%.o \
 
 $(BUILD)/riscv64/%.o: %.c
 	@mkdir -p $(@D)
-	$(call brief,CC,$< (riscv64))$(RISCV64_CC) $(CPPFLAGS) -std=c11 -pthread $(WARNINGS) $(CROSS_CFLAGS) $(DEPENDS) -c -o $@ $<
+	$(call brief,CC,$< (riscv64))$(RISCV64_CC) $(ALL_CPPFLAGS) -std=c11 -pthread $(WARNINGS) $(CROSS_CFLAGS) $(DEPENDS) -c -o $@ $<
 
 $(BUILD)/riscv64/%: $(BUILD)/riscv64/tests/producers/%.o \
                     $(patsubst %.c,$(BUILD)/riscv64/%.o,$(JITDUMP_SRC) $(PERFMAP_SRC))
@@ -305,7 +322,7 @@ $(BUILD)/riscv64/%: $(BUILD)/riscv64/tests/producers/%.o \
 FAIL_NTH   := $(BUILD)/fail_nth.so
 $(FAIL_NTH): tests/producers/fail_nth.c
 	@mkdir -p $(@D)
-	$(call brief,CC,$<)$(CC) $(CPPFLAGS) -std=c11 -fvisibility=hidden -fPIC $(WARNINGS) -O2 -g -shared -o $@ $< -ldl
+	$(call brief,CC,$<)$(CC) $(ALL_CPPFLAGS) -std=c11 -fvisibility=hidden -fPIC $(WARNINGS) -O2 -g -shared -o $@ $< -ldl
 
 # What make check runs of either build, and what the tests that record run besides.  `tests` adds all units.
 SHIPPED_UNITS := $(shell sed -nE 's,^(shipped|arithmetic|live) unit/,,p' tests/levels)
@@ -355,25 +372,25 @@ setup-runtimes:
 # What setup installs must be there before the rules that use it are read: hence the second make.
 demo: setup-demo
 	@$(MAKE) --no-print-directory -j$(shell nproc) all $(BUILD)/tinyjit
-	@examples/demo.sh $(abspath $(BUILD))
+	@examples/demo.sh "$(abspath $(BUILD))"
 
 # Units with ASan and UBSan, the command on stored recordings, the libraries with programs of their own.  Runs as any user, without perf
 # events, root, network and runtimes; four minutes on two processors.  tests/README.md has more.
 check: setup-check both-builds
 	@tests/style.sh
-	@tests/run.sh $(abspath $(BUILD)) check
+	@tests/run.sh "$(abspath $(BUILD))" check
 
 # Records real programs and runtimes, kills them, fills disks, takes permissions away.  Needs perf events, and root for some tests.
 check-live: setup-live
 	@$(MAKE) --no-print-directory both-builds
 	@$(MAKE) --no-print-directory -j$(shell nproc) live-tests
-	@tests/run.sh $(abspath $(BUILD)) live
+	@tests/run.sh "$(abspath $(BUILD))" live
 
 # Before a release: what the other two leave out because it takes long, and whether it has become slower.
 check-all: setup-live
 	@$(MAKE) --no-print-directory both-builds
 	@$(MAKE) --no-print-directory -j$(shell nproc) live-tests
-	@tests/run.sh $(abspath $(BUILD)) all
+	@tests/run.sh "$(abspath $(BUILD))" all
 	@$(MAKE) --no-print-directory bench-quick
 	@$(MAKE) --no-print-directory bench-diff-quick
 
@@ -393,31 +410,31 @@ mutants: setup-check
 # How fast it is: bench/results.md (half an hour or less), and whether a ratio fell below half of what stands there (a minute).
 bench: setup-live
 	@$(MAKE) --no-print-directory all $(BUILD)/tinyjit $(BENCH)
-	@bench/run.sh $(abspath $(BUILD)) full
+	@bench/run.sh "$(abspath $(BUILD))" full
 
 bench-quick: setup-live
 	@$(MAKE) --no-print-directory all $(BUILD)/tinyjit $(BENCH)
-	@bench/run.sh $(abspath $(BUILD)) quick
+	@bench/run.sh "$(abspath $(BUILD))" quick
 
 # What perfjit diff says of programs that are the same, and of planted changes: the tables of bench/comparisons.md
 # (an hour and a half), or a few of each (20 s).
 bench-diff: setup-live
 	@$(MAKE) --no-print-directory all $(BUILD)/tinyjit
-	@bench/comparisons.sh $(abspath $(BUILD)) full
+	@bench/comparisons.sh "$(abspath $(BUILD))" full
 
 bench-diff-quick: setup-live
 	@$(MAKE) --no-print-directory all $(BUILD)/tinyjit
-	@bench/comparisons.sh $(abspath $(BUILD)) quick
+	@bench/comparisons.sh "$(abspath $(BUILD))" quick
 
 # The unwind tests with the newest perf, whose unwinder is another; root and the network needed.
 check-new-perf: setup-live
 	@$(MAKE) --no-print-directory all $(BUILD)/tinyjit $(STATIC) \
 		$(addprefix $(BUILD)/producers/,chain_check address_churn process_lives truth_check)
-	@tests/new_perf.sh $(abspath $(BUILD))
+	@tests/new_perf.sh "$(abspath $(BUILD))"
 
 $(BUILD)/bench/%: $(BUILD)/bench/%.o $(LIBJITUNWIND) $(LIBJITDUMP)
 	@mkdir -p $(@D)
-	$(call brief,LD,$@)$(CC) -pthread $(LDFLAGS) -o $@ $^
+	$(call brief,LD,$@)$(CC) -pthread $(ALL_LDFLAGS) -o $@ $^
 
 # The tests of kills, full disks, signals and failing calls, as many as one has the time for.
 RUNS ?= 1000
@@ -425,7 +442,7 @@ torture: setup-live
 	@$(MAKE) --no-print-directory tests
 	@$(MAKE) --no-print-directory $(addprefix $(BUILD)/sanitized/,perfjit producers/every_record producers/map_lines) \
 	    BUILD=$(BUILD)/sanitized SANITIZE=address,undefined
-	@BUILD=$(abspath $(BUILD)) TORTURE=$(RUNS) bats tests/cli/torture.bats tests/cli/hostile.bats tests/cli/failing_calls.bats
+	@BUILD="$(abspath $(BUILD))" TORTURE=$(RUNS) bats tests/cli/torture.bats tests/cli/hostile.bats tests/cli/failing_calls.bats
 
 # The writers' threads, forks, opening and closing with ThreadSanitizer.  It knows nothing of forks among threads (it takes
 # the parent's threads for the child's) and can't start threads in such a child: those are left to make check.
@@ -445,22 +462,68 @@ fuzz: setup-live
 	@$(MAKE) --no-print-directory fuzzers BUILD=$(BUILD)/fuzzing CC=clang \
 	    CFLAGS='-O2 -g -Wno-string-concatenation' \
 	    SANITIZE='fuzzer-no-link,address,undefined -fno-sanitize=pointer-overflow'
-	@tests/fuzz/run.sh $(abspath $(BUILD)) $(MINUTES) $(JOBS) $(FUZZ_NAMES)
+	@tests/fuzz/run.sh "$(abspath $(BUILD))" $(MINUTES) $(JOBS) $(FUZZ_NAMES)
 
-install: all
-	install -d $(DESTDIR)$(PREFIX)/bin $(DESTDIR)$(PREFIX)/include $(DESTDIR)$(PREFIX)/lib/pkgconfig
-	install -m 755 $(BUILD)/perfjit $(DESTDIR)$(PREFIX)/bin/
-	install -m 644 jitdump/jitdump.h perfmap/perfmap.h jitunwind/jitunwind.h $(DESTDIR)$(PREFIX)/include/
-	install -d $(DESTDIR)$(PREFIX)/include/jitdump
-	install -m 644 jitdump/cfi.h jitdump/trampoline.h jitdump/cfi.hpp jitdump/memory.hpp jitdump/jitdump.hpp \
-	    $(DESTDIR)$(PREFIX)/include/jitdump/
-	install -m 644 $(LIBJITDUMP) $(LIBPERFMAP) $(LIBJITUNWIND) $(DESTDIR)$(PREFIX)/lib/
-	install -m 755 $(SHARED) $(DESTDIR)$(PREFIX)/lib/
-	for lib in jitdump perfmap jitunwind; do \
-	    ln -sf lib$$lib.so.0 $(DESTDIR)$(PREFIX)/lib/lib$$lib.so; \
-	    sed -e 's|@PREFIX@|$(PREFIX)|' -e 's|@VERSION@|$(VERSION)|' $$lib/lib$$lib.pc.in \
-	        > $(DESTDIR)$(PREFIX)/lib/pkgconfig/lib$$lib.pc; \
-	done
+# What is installed, as "DIRECTORY:NAME:HOW:SOURCE", with a directory's variable: its value may have spaces.  HOW is a mode, or how the
+# file is made (put_HOW).  install and uninstall go through these rows.
+LIBRARIES := jitdump perfmap jitunwind
+JITDUMP_HEADERS := jitdump.h cfi.h trampoline.h jitdump.hpp cfi.hpp memory.hpp
+# What stands there when the recipe runs, and make has no record of.
+made = $(notdir $(shell ls $(BUILD)/$(1) 2>/dev/null))
+manual_rows = $(foreach section,$(1),$(foreach page,$(call made,man/*.$(section)),MANDIR:man$(section)/$(page):644:$(BUILD)/man/$(page)))
+completion_rows = $(foreach file,$(call made,completions/$(2)/*),$(1):$(file):644:$(BUILD)/completions/$(2)/$(file))
+COMMAND_ROWS = BINDIR:perfjit:755:$(BUILD)/perfjit $(call manual_rows,1 5 7) \
+    $(call completion_rows,BASHDIR,bash) $(call completion_rows,ZSHDIR,zsh) $(call completion_rows,FISHDIR,fish)
+# Programs say <jitdump.h> as well, as in 0.1: it includes <jitdump/jitdump.h>.
+LIBRARY_ROWS = $(foreach header,$(JITDUMP_HEADERS),INCLUDEDIR:jitdump/$(header):644:jitdump/$(header)) \
+    INCLUDEDIR:perfmap/perfmap.h:644:perfmap/perfmap.h INCLUDEDIR:jitunwind/jitunwind.h:644:jitunwind/jitunwind.h \
+    $(call manual_rows,3) $(foreach lib,$(LIBRARIES), \
+    INCLUDEDIR:$(lib).h:header:$(lib) \
+    LIBDIR:lib$(lib).a:644:$(BUILD)/lib$(lib).a \
+    LIBDIR:lib$(lib).so.$(VERSION):755:$(BUILD)/lib$(lib).so.0 \
+    LIBDIR:lib$(lib).so.0:link:lib$(lib).so.$(VERSION) \
+    LIBDIR:lib$(lib).so:link:lib$(lib).so.0 \
+    LIBDIR:pkgconfig/lib$(lib).pc:pc:$(lib) \
+    LIBDIR:pkgconfig/$(lib).pc:link:lib$(lib).pc)
+
+define newline
+
+
+endef
+# One word of the shell.
+quoted = '$(subst ','\'',$(1))'
+at = $(call quoted,$(DESTDIR)$($(word 1,$(1)))/$(word 2,$(1)))
+put = $(call put_$(word 3,$(1)),$(word 4,$(1)),$(call at,$(1)))
+put_755 = install -D -m 755 $(1) $(2)
+put_644 = install -D -m 644 $(1) $(2)
+put_link = ln -sfn $(1) $(2)
+put_text = install -D -m 644 /dev/null $(2) && $(1) >$(2)
+put_header = $(call put_text,printf '%s\n' '/* The header of lib$(1): this is its other name. */' '#include <$(1)/$(1).h>',$(2))
+put_pc = $(call put_text,sed $(foreach name,LIBDIR INCLUDEDIR,-e $(call replacement,$(name),$(call below_prefix,$($(name))))) \
+    -e $(call replacement,PREFIX,$(PREFIX)) -e $(call replacement,DESCRIPTION,$(DESCRIPTION_$(1))) \
+    -e 's/@VERSION@/$(VERSION)/' -e 's/@NAME@/$(1)/' packaging/library.pc.in,$(2))
+# Below PREFIX, as the file says it: then the tree can be moved.
+below_prefix = $(subst |,,$(subst |$(PREFIX)/,|$${prefix}/,|$(1)))
+replacement = $(call quoted,s|@$(1)@|$(subst &,\&,$(subst |,\|,$(subst \,\\,$(2))))|)
+put_all = $(foreach row,$(1),$(call put,$(subst :, ,$(row)))$(newline))
+remove_all = $(foreach row,$(1),rm -f $(call at,$(subst :, ,$(row)))$(newline))
+
+install: install-command install-libraries
+install-command: $(BUILD)/perfjit manuals
+	$(call put_all,$(COMMAND_ROWS))
+install-libraries: libraries manuals
+	$(call put_all,$(LIBRARY_ROWS))
+# The folders of the headers are the libraries' own.
+uninstall: manuals
+	$(call remove_all,$(COMMAND_ROWS) $(LIBRARY_ROWS))
+	$(foreach lib,$(LIBRARIES),rmdir $(call quoted,$(DESTDIR)$(INCLUDEDIR)/$(lib)) 2>/dev/null || :$(newline))
+
+# Manual pages and completions, in $(BUILD)/man/NAME.SECTION and $(BUILD)/completions/SHELL/NAME.
+manuals:
+
+DESCRIPTION_jitdump   := Tell Linux perf about code that a JIT compiler made (jitdump)
+DESCRIPTION_perfmap   := Write and read /tmp/perf-<pid>.map, in which a JIT names its code for Linux perf
+DESCRIPTION_jitunwind := A process unwinds and names its own JIT code (crash reports, backtraces)
 
 # Which folder includes which, and what goes back: docs/architecture.md.
 rooms:
@@ -468,7 +531,7 @@ rooms:
 
 format:
 	clang-format -i $(wildcard jitdump/*.[ch] jitdump/*.hpp perfmap/*.[ch] jitunwind/*.[ch] jitunwind/*/*.[ch] injector/*.[ch] injector/*/*.[ch] \
-	    examples/*.c examples/*/*.[ch] tests/*/*.[ch])
+	    packaging/*.c examples/*.c examples/*/*.[ch] tests/*/*.[ch])
 
 # Programs that can be copied anywhere.
 $(BUILD)/static/unwind_shapes: $(BUILD)/tests/producers/unwind_shapes.o $(LIBJITDUMP)
@@ -476,7 +539,35 @@ $(BUILD)/static/thread_turns: $(BUILD)/tests/producers/thread_turns.o $(LIBJITDU
 $(BUILD)/static/tinyjit: $(call objects,$(TINYJIT_SRC) $(TINYJIT_CXX)) $(LIBJITDUMP) $(LIBPERFMAP) $(LIBJITUNWIND)
 $(STATIC):
 	@mkdir -p $(@D)
-	$(call brief,LD,$@)$(CC) -static -pthread $(LDFLAGS) -o $@ $^ -lstdc++
+	$(call brief,LD,$@)$(CC) -static -pthread $(ALL_LDFLAGS) -o $@ $^ -lstdc++
+
+# The command as one file that needs no other, for machines where nothing can be installed.
+STATIC_LIBS := $(filter-out -l:libstdc++.so.6,$(INJECTOR_LIBS)) -lbz2
+STATIC_NEEDS := libdw.a:libdw-dev libelf.a:libelf-dev libxxhash.a:libxxhash-dev libzstd.a:libzstd-dev liblzma.a:liblzma-dev \
+                libz.a:zlib1g-dev libbz2.a:libbz2-dev
+static: $(BUILD)/static/perfjit
+$(BUILD)/static/perfjit: $(call objects,$(INJECTOR_SRC) packaging/static_libc.c) $(LIBJITDUMP) $(LIBPERFMAP)
+	@mkdir -p $(@D)
+	@missing=; for need in $(STATIC_NEEDS); do \
+	    case $$($(CC) -print-file-name=$${need%%:*}) in /*) ;; *) missing="$$missing $${need##*:}" ;; esac; \
+	done; \
+	[ -z "$$missing" ] || { echo "make static: apt-get install$$missing" >&2; exit 1; }
+	$(call brief,LD,$@)$(CC) -static -s -pthread $(ALL_LDFLAGS) -Wl,--wrap=dlopen -o $@ $^ $(STATIC_LIBS)
+
+# The sources as they are committed, for packages.
+tarball:
+	@mkdir -p $(BUILD)
+	git archive --prefix=perfjit-$(VERSION)/ -o $(BUILD)/perfjit-$(VERSION).tar.gz HEAD
+
+# Debian packages of what is committed, with debian/, in $(BUILD)/deb.  What this make was given is for itself alone.
+DEB_TREE = $(BUILD)/deb/perfjit-$(VERSION)
+deb:
+	rm -rf $(BUILD)/deb
+	mkdir -p $(DEB_TREE)
+	git archive HEAD | tar -x -C $(DEB_TREE)
+	cd $(DEB_TREE) && env -u MAKEFLAGS -u MFLAGS -u MAKELEVEL -u BUILD -u CPPFLAGS -u CFLAGS -u LDFLAGS -u DESTDIR -u PREFIX \
+	    dpkg-buildpackage -us -uc
+	rm -r $(DEB_TREE)
 
 # The list of quirks stands in the command: docs/quirks.md repeats it below the heading that ends what was written by hand.
 docs/quirks.md: $(BUILD)/perfjit FORCE

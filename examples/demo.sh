@@ -42,4 +42,4 @@ echo
 shown=${out#"$OLDPWD/"}
 echo "Look around:         perf report -i $shown/perf.jit.data"
 echo "Profile a program:   perf record -k mono -g node --perf-prof app.js && ${build#"$OLDPWD/"}/perfjit inject"
-echo "                     (java, php, python, LLVM and others: README.md; your own JIT: jitdump/README.md)"
+echo "                     (java, php, python, LLVM and others: docs/runtimes.md; your own JIT: jitdump/README.md)"

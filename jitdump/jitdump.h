@@ -38,7 +38,8 @@
  *   its own timestamp.  If the process is killed before that, it is lost.
  * - An add waits for a stopped thread that holds one of the handle's two locks: 20 ms for each
  *   lock.  It waits 1 s if that thread spins in its handler, because such a thread can't be told
- *   from one that is working.  Time during which the waiting thread is stopped itself does not
+ *   from one that is working.  It also waits 1 s where threads can't be seen: without /proc, without
+ *   a free descriptor, and after the process has dropped its rights.  Time during which the waiting thread is stopped itself does not
  *   count.  Then the add returns -EAGAIN and is counted in jitdump_lost().  Later adds of that
  *   thread fail immediately until the stopped thread goes on (a spinning one: until it leaves the
  *   library).  Other threads wait again.
@@ -80,7 +81,7 @@
 extern "C" {
 #endif
 
-#define JITDUMP_VERSION "0.2.0"
+#define JITDUMP_VERSION "0.3.0"
 
 /* A program or library that compiles these sources into itself defines JITDUMP_STATIC for them.
  * Then it exports none of their symbols, and two copies of different versions do not clash in one

@@ -62,7 +62,7 @@
 extern "C" {
 #endif
 
-#define JITUNWIND_VERSION "0.2.0"
+#define JITUNWIND_VERSION "0.3.0"
 
 /* A program or library that compiles these sources into itself defines JITUNWIND_STATIC for them.
  * Then it exports none of their symbols. libjitunwind.a is built that way.  Each copy in a process

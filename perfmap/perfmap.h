@@ -29,7 +29,7 @@
 extern "C" {
 #endif
 
-#define PERFMAP_VERSION "0.2.0"
+#define PERFMAP_VERSION "0.3.0"
 
 /* A program or library that compiles these sources into itself defines PERFMAP_STATIC for them.
  * Then it exports none of their symbols. libperfmap.a is built that way. */

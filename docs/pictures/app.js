@@ -1,4 +1,4 @@
-// What the pictures of docs/recording.md are of: phases, tiers of one function, a worker.
+// What the pictures of README.md and docs/recording.md are of: phases, tiers of one function, a worker. node app.js 10: ten times as long.
 const { Worker, isMainThread } = require("worker_threads");
 
 function words(text) { return text.toLowerCase().split(/\W+/).filter((word) => word.length > 2); }
@@ -8,13 +8,14 @@ function matrix(n) { const rows = []; for (let i = 0; i < n; i++) rows.push(Floa
 function multiply(a, b) { return a.map((row) => row.map((_, j) => { let sum = 0; for (let k = 0; k < row.length; k++) sum += row[k] * b[k][j]; return sum; })); }
 function untilThen(ms, work) { for (const end = Date.now() + ms; Date.now() < end;) work(); }
 
+const longer = Number(process.argv[2] || 1);
 const text = "It was the best of times, it was the worst of times, it was the age of wisdom ".repeat(200);
 const square = matrix(90);
 if (isMainThread) {
-    new Worker(__filename);
-    untilThen(500, () => score(count(words(text))));
-    untilThen(400, () => multiply(square, square));
-    untilThen(300, () => JSON.parse(JSON.stringify({ text: words(text) })));
+    new Worker(__filename, { argv: process.argv.slice(2) });
+    untilThen(500 * longer, () => score(count(words(text))));
+    untilThen(400 * longer, () => multiply(square, square));
+    untilThen(300 * longer, () => JSON.parse(JSON.stringify({ text: words(text) })));
 } else {
-    setTimeout(() => untilThen(500, () => multiply(square, square)), 300);
+    setTimeout(() => untilThen(500 * longer, () => multiply(square, square)), 300);
 }

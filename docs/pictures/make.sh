@@ -23,11 +23,9 @@ picture() {
     cp "$work/$1.png" "$here/$1.png"
 }
 
-picture flamegraph ""
 picture search "search=multiply"
-picture inverted "view=inverted"
 picture time "view=time"
-{
-    echo '$ perfjit report -n 12'
-    "$build/perfjit" report -q -n 12 app.perf.data | sed "s:$work/::g"
-} >"$here/report.txt"
+
+# README's: of a run that is so long that what happens at its start is too narrow to be drawn.
+"$build/perfjit" record -q -F 997 -o long node app.js 10
+"$build/perfjit" flamegraph -q --svg --title "node app.js" -o - long.perf.data | sed "s:$work/::g" >"$here/flamegraph.svg"

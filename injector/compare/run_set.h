@@ -7,7 +7,8 @@
 #include "injector/compare/kept_runs/activity.h"
 #include "injector/profile/profile_totals.h"
 
-/* What a run's values are by: each table's values add up to the run's total. */
+/* What a run's values are by.  The values of each table in front of BY_LINE add up to the run's
+ * total, which tests check. */
 enum run_table {
     BY_FUNCTION,    /* a string of NAMES: what a function is called in all runs */
     BY_STATE,       /* a frame of NAMES: a function in a tier, interpreted, inlined */

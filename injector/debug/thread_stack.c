@@ -201,15 +201,13 @@ static int add_walked(struct thread_stacks *stacks, size_t i)
 int thread_stack_walk(struct thread_stacks *stacks, const struct snapshot_thread *thread)
 {
     uint8_t registers[8 * PERF_REGISTERS];
-    const struct sample_format format = {.regs_user = machine_perf_mask(stacks->snapshot->machine)};
-    struct user_sample sample = {.format = &format,
-                                 .abi = USER_ABI_64,
-                                 .registers = thread->has_registers ? registers : NULL,
-                                 .stack = thread->stack,
-                                 .stack_bytes = thread->stack_bytes};
+    const uint64_t mask = machine_perf_mask(stacks->snapshot->machine);
+    const struct perf_sample sample = {
+        .user_registers = {SAMPLE_ABI_64, mask, thread->has_registers ? registers : NULL},
+        .user_stack = {.bytes = thread->stack, .size = thread->stack ? thread->stack_bytes : 0}};
     uint8_t *at = registers;
     for (unsigned i = 0; i < PERF_REGISTERS; i++)
-        if (format.regs_user >> i & 1) {
+        if (mask >> i & 1) {
             perf_put_u64(at, thread->registers[i]);
             at += 8;
         }

@@ -8,9 +8,9 @@ struct cause_text {
 static const struct cause_text texts[CAUSES] = {
     [CAUSE_NO_DUMP] =
         {"no-dump", "no dump and no perf map",
-         "tell the runtime to write one: PERFJIT=dump, node --perf-prof, ... (README, \"You have a "
-         "profile of\"); executable memory of something else (a trampoline, say) looks the same; a "
-         "perf map from a container has the pid that the process had there: --perf-map PID:FILE"},
+         "let the runtime write one: PERFJIT=dump, node --perf-prof, ... (docs/runtimes.md); "
+         "executable memory of something else (a trampoline, say) looks the same; a perf map from a "
+         "container has the pid that the process had there: --perf-map PID:FILE"},
     [CAUSE_NO_MARKER] = {"no-marker", "a dump is there, but the recording does not name it",
                          "name it: perfjit inject --jitdump FILE; it was opened before the "
                          "recording began, or the runtime does not map it"},

@@ -126,7 +126,7 @@ static int write_profile(struct injection *run, struct findings *findings)
     if (recording_merge_write(&run->merge, &run->output, findings))
         return -1;
     return run->merge.request.change
-               ? chain_attributes_patch(&run->stacks, &run->in.input.file, &run->output, findings)
+               ? chain_attributes_patch(&run->in.input.file, &run->output, findings)
                : 0;
 }
 

@@ -15,22 +15,14 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define LOWEST_CONTEXT ((uint64_t)-4095)
-#define CONTEXT_KERNEL ((uint64_t)-128)
-#define CONTEXT_USER   ((uint64_t)-512)
-
 enum { MOST_FRAMES = 8192 };
 
-/* The fields in front of a SAMPLE's chain. */
-struct sample_fields {
-    uint64_t ip, time_ns, period;
-    uint32_t pid, tid;
-};
+/* Fields behind this one are not read, and are 0. */
+static const enum sample_field last_field = SAMPLE_READ;
 
 struct profile_run {
     const struct profile_source *source;
     struct call_profile *to;
-    struct sample_formats formats;
     struct space_source space_source;
     struct stack_walker walker;
     struct address_names names;
@@ -95,31 +87,28 @@ static uint32_t what_is_at(const struct address_space *space, uint64_t pc)
 
 /* The chain in SAMPLE, as it was recorded: the first address behind a mark is where it was, those
  * behind it are return addresses. */
-static int add_chain(struct profile_run *run, const struct user_sample *sample,
+static int add_chain(struct profile_run *run, const struct perf_sample *sample,
                      const struct address_space *space)
 {
-    const uint8_t *entries = sample->record->bytes + sample->chain_at + 8;
-    size_t count =
-        sample->chain_end > sample->chain_at ? (sample->chain_end - sample->chain_at) / 8 - 1 : 0;
-    uint64_t context = CONTEXT_USER;
+    uint64_t context = PERF_CONTEXT_USER;
     bool innermost = true;
-    for (size_t i = 0; i < count && run->frame_count < MOST_FRAMES; i++) {
-        uint64_t ip = perf_get_u64(entries + 8 * i), pc = innermost ? ip : ip - 1;
-        if (ip >= LOWEST_CONTEXT) {
+    for (size_t i = 0; i < sample->chain.count && run->frame_count < MOST_FRAMES; i++) {
+        uint64_t ip = perf_get_u64(sample->chain.entries + 8 * i), pc = innermost ? ip : ip - 1;
+        if (ip >= PERF_CONTEXT_LOWEST) {
             context = ip;
             innermost = true;
             continue;
         }
         innermost = false;
-        if (context == CONTEXT_KERNEL ? add_kernel(run, pc)
-                                      : add_user(run, what_is_at(space, pc), pc))
+        if (context == PERF_CONTEXT_KERNEL ? add_kernel(run, pc)
+                                           : add_user(run, what_is_at(space, pc), pc))
             return -1;
     }
     return 0;
 }
 
 /* The user's stack in SAMPLE, which is walked now. */
-static int add_walked(struct profile_run *run, const struct user_sample *sample,
+static int add_walked(struct profile_run *run, const struct perf_sample *sample,
                       const struct address_space *space)
 {
     stack_walk(&run->walker, sample, space, MOST_FRAMES);
@@ -130,43 +119,28 @@ static int add_walked(struct profile_run *run, const struct user_sample *sample,
 }
 
 /* Where it was taken, if there is no more. */
-static int add_ip(struct profile_run *run, const struct perf_record *record, uint64_t ip,
+static int add_ip(struct profile_run *run, const struct perf_sample *sample,
                   const struct address_space *space)
 {
-    unsigned mode = record->misc & PERF_MISC_CPUMODE_MASK;
-    return mode == PERF_MISC_USER ? add_user(run, what_is_at(space, ip), ip) : add_kernel(run, ip);
+    return perf_sample_mode(sample) == PERF_MISC_USER
+               ? add_user(run, what_is_at(space, sample->ip), sample->ip)
+               : add_kernel(run, sample->ip);
 }
 
 /* ---- A sample ---- */
 
-static uint32_t event_of(const struct profile_run *run, const struct sample_format *format)
+static const struct perf_file *file_of(const struct profile_run *run)
 {
-    return (uint32_t)(format - run->formats.items);
+    return run->source->records->file;
 }
 
-static struct sample_fields read_fields(const struct profile_run *run,
-                                        const struct perf_record *record)
+static uint64_t period_of(const struct profile_run *run, const struct perf_sample *sample,
+                          uint32_t event)
 {
-    const struct sample_format *format = sample_format_of(&run->formats, record);
-    struct byte_cursor cursor = byte_cursor_over(record->bytes, record->size, false);
-    struct sample_fields fields = {.period = 0};
-    const uint64_t type = format->sample_type;
-    cursor_bytes(&cursor, PERF_RECORD_HEADER_BYTES + (type & PERF_SAMPLE_IDENTIFIER ? 8 : 0));
-    if (type & PERF_SAMPLE_IP)
-        fields.ip = cursor_u64(&cursor);
-    if (type & PERF_SAMPLE_TID) {
-        fields.pid = cursor_u32(&cursor);
-        fields.tid = cursor_u32(&cursor);
-    }
-    if (type & PERF_SAMPLE_TIME)
-        fields.time_ns = cursor_u64(&cursor);
-    static const uint64_t passed[] = {PERF_SAMPLE_ADDR, PERF_SAMPLE_ID, PERF_SAMPLE_STREAM_ID,
-                                      PERF_SAMPLE_CPU};
-    for (size_t i = 0; i < sizeof passed / sizeof passed[0]; i++)
-        cursor_skip(&cursor, type & passed[i] ? 8 : 0);
-    uint64_t fixed = profile_event_period(run->formats.file, event_of(run, format));
-    fields.period = type & PERF_SAMPLE_PERIOD ? cursor_u64(&cursor) : fixed ? fixed : 1;
-    return fields;
+    if (sample->format->sample_type & PERF_SAMPLE_PERIOD)
+        return sample->period;
+    uint64_t fixed = profile_event_period(file_of(run), event);
+    return fixed ? fixed : 1;
 }
 
 static uint32_t thread_name(struct profile_run *run, const char *name)
@@ -174,47 +148,37 @@ static uint32_t thread_name(struct profile_run *run, const char *name)
     return call_profile_add_text(run->to, name, strlen(name));
 }
 
-static uint32_t thread_of(struct profile_run *run, uint32_t life,
-                          const struct sample_fields *fields)
+static uint32_t thread_of(struct profile_run *run, uint32_t life, const struct perf_sample *sample)
 {
     const struct profile_thread thread = {
-        fields->pid, fields->tid,
+        sample->pid, sample->tid,
         thread_name(
-            run, thread_names_at(&run->threads, life, fields->pid, fields->tid, fields->time_ns)),
+            run, thread_names_at(&run->threads, life, sample->pid, sample->tid, sample->time_ns)),
         thread_name(
-            run, thread_names_at(&run->threads, life, fields->pid, fields->pid, fields->time_ns))};
+            run, thread_names_at(&run->threads, life, sample->pid, sample->pid, sample->time_ns))};
     if (thread.name == PROFILE_NOTHING || thread.process == PROFILE_NOTHING)
         return PROFILE_NOTHING;
     return call_profile_add_thread(run->to, &thread);
-}
-
-/* The record at OFFSET of the file, which has been walked over before. */
-static struct perf_record record_at(const struct perf_file *file, uint64_t offset)
-{
-    struct findings none = {.quiet = true};
-    struct perf_walk walk = {file, offset, 0};
-    struct perf_record record = {0};
-    perf_walk_next(&walk, &record, &none);
-    findings_free(&none);
-    return record;
 }
 
 /* Give the sample that ASKED is of its stack, in SPACE; NULL: nothing is known of the process. */
 static int find_stack(struct profile_run *run, const struct walk_sample *asked,
                       const struct address_space *space)
 {
-    struct perf_record record = record_at(run->formats.file, asked->offset);
-    const struct sample_format *format = sample_format_of(&run->formats, &record);
-    struct user_sample sample;
+    const struct perf_file *file = file_of(run);
+    struct perf_record record = perf_record_at(file, asked->offset);
+    const struct sample_format *format = &file->events[perf_sample_event(file, &record)].format;
+    struct perf_sample sample;
     uint32_t node = 0;
     run->frame_count = 0;
     run->place = 0;
-    if (user_sample_read(&sample, format, &record)) {
+    if (user_stacks_read(&sample, format, &record)) {
         if (add_chain(run, &sample, space) ||
-            (space && run->unwinds && sample.registers && add_walked(run, &sample, space)))
+            (space && run->unwinds && sample_type_has_stack(format->sample_type) &&
+             sample.user_registers.values && add_walked(run, &sample, space)))
             return -1;
     }
-    if (!run->frame_count && add_ip(run, &record, read_fields(run, &record).ip, space))
+    if (!run->frame_count && add_ip(run, &sample, space))
         return -1;
     for (size_t i = run->frame_count; i--;)
         if ((node = call_profile_add_line(run->to, node, run->frames[i].frame,
@@ -233,22 +197,23 @@ static int visit(void *context, const struct walk_sample *asked, const struct ad
 
 /* ---- All of them ---- */
 
-/* Add what EVENT has of RECORD to the profile, with no stack yet, and ask for that. */
-static int add_to_event(struct profile_run *run, const struct perf_record *record,
-                        const struct sample_fields *fields, uint32_t event)
+/* Add what EVENT has of SAMPLE, PERIOD, to the profile, with no stack yet, and ask for that. */
+static int add_to_event(struct profile_run *run, const struct perf_sample *sample, uint32_t event,
+                        uint64_t period)
 {
     const struct process_lives *lives = &run->source->processes->lives;
+    const struct perf_record *record = sample->record;
     struct walk_sample asked = {
-        .time_ns = fields->time_ns,
+        .time_ns = sample->time_ns,
         .offset = record->offset,
-        .life = process_life_at(lives, fields->pid,
-                                (struct life_moment){fields->time_ns, record->number}),
+        .life = process_life_at(lives, sample->pid,
+                                (struct life_moment){sample->time_ns, record->number}),
         .number = (uint32_t)run->to->sample_count};
-    const struct call_sample sample = {.time_ns = fields->time_ns,
-                                       .period = fields->period,
-                                       .event = event,
-                                       .thread = thread_of(run, asked.life, fields)};
-    if (sample.thread == PROFILE_NOTHING || call_profile_add_sample(run->to, &sample))
+    const struct call_sample added = {.time_ns = sample->time_ns,
+                                      .period = period,
+                                      .event = event,
+                                      .thread = thread_of(run, asked.life, sample)};
+    if (added.thread == PROFILE_NOTHING || call_profile_add_sample(run->to, &added))
         return -1;
     if (asked.life == NO_LIFE)
         return find_stack(run, &asked, NULL);
@@ -258,41 +223,43 @@ static int add_to_event(struct profile_run *run, const struct perf_record *recor
     return 0;
 }
 
-/* The count at VALUE, of an event's that RECORD, of FORMAT, has; what grew by nothing is no sample
- * of that event. */
-static int add_count(struct profile_run *run, const struct perf_record *record,
-                     const struct sample_format *format, struct sample_fields fields,
-                     const uint8_t *value)
+/* Count number INDEX in SAMPLE, of some event; what grew by nothing is no sample of that event. */
+static int add_count(struct profile_run *run, const struct perf_sample *sample, size_t index)
 {
-    uint64_t id = perf_get_u64(value + 8);
+    const struct sample_counts *counts = &sample->counts;
+    uint64_t id = perf_get_u64(counts->ids + index * counts->value_bytes);
+    uint64_t value = perf_get_u64(counts->values + index * counts->value_bytes);
+    uint64_t period;
     uint32_t event;
-    if (!sample_formats_event_of(&run->formats, id, &event))
+    if (!perf_file_event_of(file_of(run), id, &event))
         return 0;
-    if (group_counts_set(&run->counts, id, format->inherits ? fields.tid : 0, perf_get_u64(value),
-                         &fields.period))
+    if (group_counts_set(&run->counts, id, sample->format->inherits ? sample->tid : 0, value,
+                         &period))
         return -1;
-    return fields.period ? add_to_event(run, record, &fields, event) : 0;
+    return period ? add_to_event(run, sample, event, period) : 0;
 }
 
 /* A sample that has more counts than there are events is damaged; each would be a stack. */
 static int add_sample(struct profile_run *run, const struct perf_record *record)
 {
-    const struct sample_format *format = sample_format_of(&run->formats, record);
-    const struct sample_fields fields = read_fields(run, record);
-    struct sample_counts counts;
+    const struct perf_file *file = file_of(run);
+    uint32_t event = perf_sample_event(file, record);
+    struct perf_sample sample;
+    perf_sample_read(&sample, &file->events[event].format, record, last_field);
+    const struct sample_counts *counts = &sample.counts;
     int result = 0;
-    if (!sample_counts_read(&counts, format, record) ||
-        counts.count > run->formats.file->event_count)
-        return add_to_event(run, record, &fields, event_of(run, format));
-    for (size_t i = 0; !result && i < counts.count; i++)
-        result = add_count(run, record, format, fields, counts.values + i * counts.value_bytes);
+    if (!(sample.has & PERF_SAMPLE_READ) || !counts->grouped || !counts->ids ||
+        counts->count > file->event_count)
+        return add_to_event(run, &sample, event, period_of(run, &sample, event));
+    for (size_t i = 0; !result && i < counts->count; i++)
+        result = add_count(run, &sample, i);
     return result;
 }
 
 static int add_samples(struct profile_run *run)
 {
     struct findings known = {.quiet = true}; /* damage was reported when it was read first */
-    struct perf_walk walk = perf_walk_begin(run->formats.file);
+    struct perf_walk walk = perf_walk_begin(file_of(run));
     struct perf_record record;
     int result = 0;
     while (!result && perf_walk_next(&walk, &record, &known))
@@ -315,7 +282,6 @@ static int begin(struct profile_run *run)
     if (!machine)
         machine = &unknown;
     if (call_profile_begin(run->to) || profile_events_add(run->to, file) ||
-        sample_formats_read(&run->formats, file) ||
         thread_names_begin(&run->threads, &source->records->threads, &source->processes->lives) ||
         space_source_begin(&run->space_source, source->records, source->processes,
                            source->timelines) ||
@@ -331,7 +297,6 @@ static void end(struct profile_run *run)
     space_source_free(&run->space_source);
     thread_names_free(&run->threads);
     group_counts_free(&run->counts);
-    sample_formats_free(&run->formats);
     free(run->asked);
     free(run->frames);
 }

@@ -81,7 +81,7 @@ static int add_namespaces(struct records *records, const struct perf_record *rec
 }
 
 static const struct recorded_namespace *find_namespaces(const struct records *records, uint32_t pid,
-                                                       uint64_t time_ns)
+                                                        uint64_t time_ns)
 {
     const struct recorded_namespace *best = NULL;
     for (size_t i = 0; i < records->namespace_count; i++) {
@@ -130,10 +130,10 @@ bool records_any_trailer(const struct records *records, struct perf_record *reco
 {
     struct perf_walk walk = perf_walk_begin(records->file);
     struct perf_record next; /* after the last one, what is left of one that is cut */
-    const struct sample_layout *layout;
+    const struct sample_format *format;
     bool found = false;
     while (!found && perf_walk_next(&walk, &next, NULL))
-        found = perf_record_trailer(records->file, &next, &layout) != NULL;
+        found = perf_record_trailer(records->file, &next, &format) != NULL;
     if (found)
         *record = next;
     return found;
@@ -307,7 +307,7 @@ uint64_t records_last_sample_ns(const struct records *records)
 }
 
 const struct recorded_map *records_maps_of(const struct records *records, uint32_t pid,
-                                          size_t *count)
+                                           size_t *count)
 {
     size_t first, end;
     array_bisect(first, records->map_count, records->maps[first].map.pid < pid);
@@ -317,7 +317,7 @@ const struct recorded_map *records_maps_of(const struct records *records, uint32
 }
 
 const struct recorded_task *records_tasks_of(const struct records *records, uint32_t pid,
-                                            size_t *count)
+                                             size_t *count)
 {
     size_t first, end;
     array_bisect(first, records->task_count, records->tasks[first].pid < pid);

@@ -124,6 +124,7 @@ enum {
     JITDUMP_FILE_VERSION = 1,
 };
 
+/* The other 63 bits are reserved: 0. */
 enum { JITDUMP_FLAG_ARCH_TIMESTAMP = 1 };
 
 enum {

@@ -44,7 +44,8 @@ static bool take_from(struct brief_lock *lock, uint32_t holder, uint32_t thread)
 /* A thread that waits, and for which holder. */
 struct wait {
     uint32_t holder;
-    uint64_t waited_ns; /* while that one held the lock */
+    uint32_t turn;
+    uint64_t waited_ns; /* while that one held the lock, without unlocking */
     uint64_t looked_ns;
     uint64_t sleep_ns;
     uint64_t patience_ns;
@@ -55,33 +56,34 @@ static uint64_t time_for(const struct wait *wait, enum holder_state state)
     switch (state) {
     case HOLDER_CALLS:
         return UINT64_MAX;
-    case HOLDER_RUNS:
-        return wait->patience_ns;
     case HOLDER_STOPPED:
         return wait->patience_ns == JD_PATIENCE_NS ? STOPPED_FOR_NS : 0;
-    default:
-        return STOPPED_FOR_NS;
+    default: /* nothing proves that an unknown one is stopped */
+        return wait->patience_ns;
     }
 }
 
-/* Whether HOLDER has had all the time it gets.  A look counts for LOOK_MAX_NS at most.  A collector
- * that stops the holder stops the waiting thread as well: while the waiting thread could not look,
- * the holder could not continue either. */
-static bool is_over(struct wait *wait, uint32_t holder, enum holder_state state)
+/* Whether HOLDER has had all the time it gets since it took the lock.  A look counts for
+ * LOOK_MAX_NS at most.  A collector that stops the holder stops the waiting thread as well: while
+ * the waiting thread could not look, the holder could not continue either. */
+static bool is_over(struct wait *wait, const struct brief_lock *lock, uint32_t holder,
+                    enum holder_state state)
 {
     uint64_t now_ns = jd_clock_now(false), passed_ns = now_ns - wait->looked_ns;
-    if (wait->holder == holder)
+    uint32_t turn = atomic_load_explicit(&lock->turn, memory_order_relaxed);
+    if (wait->holder == holder && wait->turn == turn)
         wait->waited_ns += passed_ns < LOOK_MAX_NS ? passed_ns : LOOK_MAX_NS;
     else
         wait->waited_ns = 0;
     wait->holder = holder;
+    wait->turn = turn;
     wait->looked_ns = now_ns;
     return wait->waited_ns >= time_for(wait, state);
 }
 
 /* Whether THREAD has waited for HOLDER in vain, and HOLDER has not continued since.  One that
- * seemed to run all the time counts as stopped until it unlocks.  An operation that can be
- * postponed does not ask. */
+ * seemed to run all the time, or may have, counts as stopped until it unlocks.  An operation that
+ * can be postponed does not ask. */
 static bool is_given_up(const struct brief_lock *lock, uint32_t holder, uint32_t thread,
                         uint64_t patience_ns)
 {
@@ -90,13 +92,12 @@ static bool is_given_up(const struct brief_lock *lock, uint32_t holder, uint32_t
     if (patience_ns != JD_PATIENCE_NS ||
         atomic_load_explicit(&lock->seemed_to_run, memory_order_relaxed))
         return true;
-    enum holder_state state = jd_holder_state(holder);
-    return state == HOLDER_STOPPED || state == HOLDER_UNKNOWN;
+    return jd_holder_state(holder) == HOLDER_STOPPED;
 }
 
 static void give_up(struct brief_lock *lock, uint32_t thread, enum holder_state state)
 {
-    atomic_store_explicit(&lock->seemed_to_run, state == HOLDER_RUNS, memory_order_relaxed);
+    atomic_store_explicit(&lock->seemed_to_run, state != HOLDER_STOPPED, memory_order_relaxed);
     atomic_store_explicit(&lock->given_up_by, thread, memory_order_relaxed);
 }
 
@@ -124,7 +125,7 @@ int jd_lock_wait(struct brief_lock *lock, uint32_t thread, uint64_t patience_ns)
         enum holder_state state = jd_holder_state(holder);
         if (state == HOLDER_GONE && take_from(lock, holder, thread))
             return 0;
-        if (is_over(&wait, holder, state) &&
+        if (is_over(&wait, lock, holder, state) &&
             atomic_load_explicit(&lock->holder, memory_order_relaxed) == holder) {
             if (patience_ns == JD_PATIENCE_NS)
                 give_up(lock, thread, state);

@@ -13,8 +13,10 @@
  * longjmp, the lock is taken over.  If it is in any other system call, it has been stopped or has
  * left a call.  Then an operation that can be postponed gets -EAGAIN at once.  Any other operation
  * waits 20 ms, since after a pause the holder may be the last thread to continue.  Then it gets
- * -EAGAIN.  Later ones get -EAGAIN at once while the holder is still stopped.  The same holds if
- * the holder's state is unknown, or if it seems to run for a second: then until it unlocks.
+ * -EAGAIN.  Later ones get -EAGAIN at once while the holder is still stopped.  A holder that seems
+ * to run, and has not unlocked for a second, counts as stopped until it unlocks.  So does a holder
+ * of unknown state: a process that has dropped its rights, has no descriptor left or no /proc,
+ * can't see its threads, and nearly always they work.
  */
 #ifndef JITDUMP_BRIEF_LOCK_H
 #define JITDUMP_BRIEF_LOCK_H
@@ -26,7 +28,8 @@
 struct brief_lock {
     _Atomic uint32_t holder;      /* 0: nobody */
     _Atomic uint32_t given_up_by; /* a thread that no longer waits for the holder; 0: none */
-    atomic_bool seemed_to_run;    /* the holder did, when that thread gave up */
+    atomic_bool seemed_to_run;    /* the holder did or may have, when that thread gave up */
+    _Atomic uint32_t turn;        /* how often it was unlocked: the holder continues */
 };
 
 /* How long a holder may seem to run: for what would be lost otherwise, and for what can be
@@ -57,6 +60,8 @@ static inline void jd_unlock(struct brief_lock *lock)
 {
     if (atomic_load_explicit(&lock->given_up_by, memory_order_relaxed))
         atomic_store_explicit(&lock->given_up_by, 0, memory_order_relaxed);
+    uint32_t turn = atomic_load_explicit(&lock->turn, memory_order_relaxed);
+    atomic_store_explicit(&lock->turn, turn + 1, memory_order_relaxed); /* the holder's alone */
     atomic_store_explicit(&lock->holder, 0, memory_order_release);
 }
 

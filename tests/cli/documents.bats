@@ -5,10 +5,31 @@ setup() {
     root=$(cd "$here/../.." && pwd)
 }
 
-@test "CONTRIBUTING, the architecture and the decisions name only files that exist" {
+@test "README, CONTRIBUTING and docs/ name only files that exist" {
     cd "$root"
-    run "$here/../documents.sh" "$root" CONTRIBUTING.md docs/architecture.md docs/decisions/*.md
+    run "$here/../documents.sh" "$root" README.md CONTRIBUTING.md docs/*.md docs/decisions/*.md
     [ "$status" = 0 ] && [ -z "$output" ] || complain "$output"
+}
+
+# missing_sections DOCUMENT...: links to a section, of the same or another document, that it does not have.  GitHub's anchor of a
+# heading has its letters, digits and - in lower case, and - for a space.
+missing_sections() {
+    grep -noE '\]\([^) ]*#[^) ]+\)' "$@" /dev/null | grep -v '://' | while IFS=: read -r document line link; do
+        link=${link#](} link=${link%)}
+        target=${link%%#*}
+        sed -nE 's/^#+ //p' "$(dirname "$document")/${target:-${document##*/}}" | tr '[:upper:] ' '[:lower:]-' | sed 's/[^a-z0-9_-]//g' |
+            grep -qxF -- "${link#*#}" || echo "$document:$line: no section $link"
+    done
+}
+
+@test "links to sections of documents lead to one" {
+    cd "$root"
+    run missing_sections README.md CONTRIBUTING.md docs/*.md docs/decisions/*.md jitdump/README.md jitunwind/README.md examples/*/README.md
+    [ -z "$output" ] || complain "$output"
+    cd "$BATS_TEST_TMPDIR"
+    printf '# A thing: its `name`\n[this](#a-thing-its-name) [that](#a-thing) [other](b.md#a-thing-its-name)\n' | tee b.md >a.md
+    run missing_sections a.md
+    [ "$output" = "a.md:2: no section #a-thing" ] || complain "$output"
 }
 
 @test "sources and tests name only documents that exist" {

@@ -1,4 +1,4 @@
-# libjitdump and libperfmap as their users have them: headers, static and shared libraries, pkg-config, make install.
+# libjitdump and libperfmap as their users have them: headers, static and shared libraries, pkg-config.  What make install does: install.bats.
 load helper
 
 top=$here/../..
@@ -184,40 +184,14 @@ check_exports() {
     done
 }
 
-@test "make install puts everything in place, and nothing else" {
-    (cd "$root" && find . -type f -o -type l) | sort >installed
-    sort <<'END' | same installed /dev/stdin
-./usr/bin/perfjit
-./usr/include/jitdump.h
-./usr/include/jitdump/cfi.h
-./usr/include/jitdump/cfi.hpp
-./usr/include/jitdump/jitdump.hpp
-./usr/include/jitdump/memory.hpp
-./usr/include/jitdump/trampoline.h
-./usr/include/jitunwind.h
-./usr/include/perfmap.h
-./usr/lib/libjitdump.a
-./usr/lib/libjitdump.so
-./usr/lib/libjitdump.so.0
-./usr/lib/libjitunwind.a
-./usr/lib/libjitunwind.so
-./usr/lib/libjitunwind.so.0
-./usr/lib/libperfmap.a
-./usr/lib/libperfmap.so
-./usr/lib/libperfmap.so.0
-./usr/lib/pkgconfig/libjitdump.pc
-./usr/lib/pkgconfig/libjitunwind.pc
-./usr/lib/pkgconfig/libperfmap.pc
-END
-}
-
 @test "one version everywhere" {
     local version
     version=$("$root/usr/bin/perfjit" --version | sed 's/^perfjit //')
     [[ $version =~ ^[0-9]+\.[0-9]+\.[0-9]+$ ]]
     for library in jitdump perfmap jitunwind; do
         [ "$(flags --modversion lib$library)" = "$version" ]
-        grep -q "^#define ${library^^}_VERSION \"$version\"$" "$root/usr/include/$library.h"
+        grep -q "^#define ${library^^}_VERSION \"$version\"$" "$root/usr/include/$library/$library.h"
+        [ "$(readlink "$root/usr/lib/lib$library.so.0")" = "lib$library.so.$version" ]
     done
 }
 

@@ -1,14 +1,15 @@
 /* Unwinding: tables, registers and stacks of any bytes, and samples of any form.
  *
  *      0 u8 how           bit 0: aarch64; bit 1: .debug_frame; bit 2: all code is without a table;
- *                         bit 3: the rest is a record, and what its event looks like
+ *                         bit 3: the rest is a record, and what its event looks like; bit 4: its
+ *                         sample_type is taken as it is, else samples hold stacks
  *      1 u8 table_bytes   in units of 16; then the table, 33 registers, and the stack
  * A record: u64 sample_type, read_format, branch_sample_type, regs_user; the record's bytes.
  */
 #include "injector/native/frame_section.h"
 #include "injector/recording/perf_data/perf_format.h"
 #include "injector/unwind/return_slot.h"
-#include "injector/unwind/stacks/sample_format.h"
+#include "injector/unwind/stacks/user_stacks.h"
 #include "tests/fuzz/fuzz_target.h"
 
 #include <elf.h>
@@ -101,30 +102,64 @@ static void walk(struct input *input)
     }
 }
 
-static void read_record(struct byte_cursor *cursor)
+static void check_part(const struct perf_record *record, const uint8_t *bytes, size_t size)
+{
+    promise(!bytes || (bytes >= record->bytes && size <= record->size &&
+                       bytes + size <= record->bytes + record->size),
+            "a part of a sample lies in the record");
+}
+
+static size_t count_registers(const struct sample_registers *registers)
+{
+    return (size_t)__builtin_popcountll(registers->mask);
+}
+
+static void check_parts(const struct perf_record *record, const struct sample_format *format)
+{
+    struct perf_sample sample;
+    bool whole = perf_sample_read(&sample, format, record, SAMPLE_FIELDS);
+    size_t place = PERF_RECORD_HEADER_BYTES;
+    for (size_t field = 0; whole && field <= SAMPLE_FIELDS; field++) {
+        size_t next = perf_sample_place(&sample, (enum sample_field)field);
+        promise(next >= place && next <= record->size, "the parts of a sample stand in order");
+        place = next;
+    }
+    const struct sample_counts *counts = &sample.counts;
+    check_part(record, counts->values, counts->grouped ? counts->count * counts->value_bytes : 8);
+    check_part(record, sample.chain.entries, 8 * sample.chain.count);
+    check_part(record, sample.raw.bytes, sample.raw.size);
+    check_part(record, sample.aux.bytes, sample.aux.size);
+    check_part(record, sample.branches.entries, 24 * sample.branches.count);
+    check_part(record, sample.branches.counters, 8 * sample.branches.count);
+    check_part(record, sample.user_registers.values, 8 * count_registers(&sample.user_registers));
+    check_part(record, sample.interrupt_registers.values,
+               8 * count_registers(&sample.interrupt_registers));
+    check_part(record, sample.user_stack.bytes, sample.user_stack.size);
+}
+
+static void read_record(struct byte_cursor *cursor, bool has_stack)
 {
     struct sample_format format = {.sample_type = cursor_u64(cursor)};
     format.read_format = cursor_u64(cursor);
     format.branch_sample_type = cursor_u64(cursor);
-    format.regs_user = cursor_u64(cursor);
+    format.user_registers = format.interrupt_registers = cursor_u64(cursor);
     size_t size =
         cursor_left(cursor) < RECORD_MOST_BYTES ? cursor_left(cursor) : (size_t)RECORD_MOST_BYTES;
     const uint8_t *bytes = cursor_bytes(cursor, size);
     struct perf_record record = {
         .bytes = bytes, .size = (uint16_t)size, .type = PERF_RECORD_SAMPLE};
-    struct user_sample sample;
-    format.sample_type |= PERF_SAMPLE_REGS_USER | PERF_SAMPLE_STACK_USER;
-    if (!bytes || size < PERF_RECORD_HEADER_BYTES || !user_sample_read(&sample, &format, &record))
+    struct perf_sample sample;
+    if (has_stack)
+        format.sample_type |= PERF_SAMPLE_REGS_USER | PERF_SAMPLE_STACK_USER;
+    sample_format_lay_out(&format);
+    if (!bytes || size < PERF_RECORD_HEADER_BYTES)
         return;
-    promise(sample.chain_at <= sample.chain_end && sample.chain_end <= sample.regs_at &&
-                sample.regs_at <= sample.stack_end && sample.stack_end <= size,
-            "the parts of a sample stand in order, in the record");
-    promise(sample.kernel_count <= (sample.chain_end - sample.chain_at) / 8,
+    check_parts(&record, &format);
+    if (!user_stacks_read(&sample, &format, &record))
+        return;
+    promise(user_stacks_kernel_entries(&sample) <= sample.chain.count,
             "the kernel's part is a part of the chain");
-    promise(!sample.stack || (sample.stack >= bytes &&
-                              sample.stack + sample.stack_bytes <= bytes + sample.stack_end),
-            "the stack lies in the record");
-    promise(user_sample_most_frames(&sample) <= RECORD_MOST_BYTES / 8, "frames have room");
+    promise(user_stacks_most_frames(&sample) <= RECORD_MOST_BYTES / 8, "frames have room");
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
@@ -132,7 +167,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
     struct input input = {.cursor = byte_cursor_over(bytes, size, false)};
     uint8_t how = cursor_u8(&input.cursor);
     if (how & 8) {
-        read_record(&input.cursor);
+        read_record(&input.cursor, !(how & 16));
         return 0;
     }
     size_t table_bytes = 16 * (size_t)cursor_u8(&input.cursor);

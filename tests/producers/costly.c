@@ -23,6 +23,7 @@
  *                  or a size, and N empty loads
  */
 #include "injector/recording/perf_data/perf_format.h"
+#include "injector/recording/perf_data/sample_format.h"
 #include "jitdump/format/byte_sink.h"
 #include "jitdump/format/jitdump_format.h"
 

@@ -144,7 +144,7 @@ static bool command_runs(const struct cfa_case *program, struct cfi_row *row)
                                     .initial_bytes = program->initial_bytes,
                                     .instructions = program->program,
                                     .instructions_bytes = program->program_bytes};
-    return cfi_row_find(&entry, entry.end - 1, unwind_machine_of(EM_X86_64), &budget, row);
+    return cfi_row_find(&entry, entry.end - 1, machine_numbered(EM_X86_64), &budget, row);
 }
 
 /* libjitunwind's; RULE is the last one. */

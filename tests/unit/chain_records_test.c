@@ -12,20 +12,19 @@
 enum {
     STACK_BYTES = 60000,
     KERNEL_ENTRIES = 3,
-    WEIGHT = 1 << 14,
     RECORD_BYTES = 1 << 16, /* what perf's u16 size has room for is less */
     LONGEST_RECORD = 65528
 };
 
-static const uint64_t context_user = (uint64_t)-512;
-
 static uint8_t bytes[RECORD_BYTES];
 static struct perf_record record;
-static struct perf_file file = {.event_count = 1};
-static struct sample_format format = {
-    .sample_type = PERF_SAMPLE_IP | PERF_SAMPLE_TID | PERF_SAMPLE_TIME | PERF_SAMPLE_CALLCHAIN |
-                   PERF_SAMPLE_REGS_USER | PERF_SAMPLE_STACK_USER | WEIGHT,
-    .regs_user = 7};
+static struct perf_event event = {
+    .format = {.sample_type = PERF_SAMPLE_IP | PERF_SAMPLE_TID | PERF_SAMPLE_TIME |
+                              PERF_SAMPLE_CALLCHAIN | PERF_SAMPLE_REGS_USER |
+                              PERF_SAMPLE_STACK_USER | PERF_SAMPLE_WEIGHT,
+               .user_registers = 7}};
+static struct perf_file file = {.event_count = 1, .events = &event};
+static const struct records records = {.file = &file};
 static struct user_stacks stacks;
 
 static int make_sample(void **state)
@@ -40,9 +39,9 @@ static int make_sample(void **state)
     sink_u64(&sink, KERNEL_ENTRIES + 2);
     for (uint64_t entry = 0; entry < KERNEL_ENTRIES; entry++)
         sink_u64(&sink, 0xffff0000 + entry);
-    sink_u64(&sink, context_user);
+    sink_u64(&sink, PERF_CONTEXT_USER);
     sink_u64(&sink, 0x401000);
-    sink_u64(&sink, USER_ABI_64);
+    sink_u64(&sink, SAMPLE_ABI_64);
     sink_zeros(&sink, 24);
     sink_u64(&sink, STACK_BYTES);
     sink_zeros(&sink, STACK_BYTES);
@@ -52,7 +51,8 @@ static int make_sample(void **state)
     sink_u16(&size, (uint16_t)sink.size);
     record = (struct perf_record){
         .type = PERF_RECORD_SAMPLE, .bytes = bytes, .size = (uint16_t)sink.size};
-    stacks = (struct user_stacks){.formats = {.file = &file, .items = &format}};
+    sample_format_lay_out(&event.format);
+    stacks = (struct user_stacks){.source = {.records = &records}};
     return 0;
 }
 
@@ -81,9 +81,9 @@ static int put_chain_of(size_t count, struct byte_sink *sink)
 
 static size_t most_frames(void)
 {
-    struct user_sample sample;
-    assert_true(user_sample_read(&sample, &format, &record));
-    return user_sample_most_frames(&sample);
+    struct perf_sample sample;
+    assert_true(user_stacks_read(&sample, &event.format, &record));
+    return user_stacks_most_frames(&sample);
 }
 
 static void test_the_longest_chain_fills_its_record(void **state)
@@ -98,7 +98,7 @@ static void test_the_longest_chain_fills_its_record(void **state)
     assert_int_equal(perf_get_u64(made + chain_at), KERNEL_ENTRIES + 1 + most);
     assert_int_equal(perf_get_u64(made + chain_at + 8 * KERNEL_ENTRIES),
                      0xffff0000 + KERNEL_ENTRIES - 1);
-    assert_true(perf_get_u64(made + chain_at + 8 * (KERNEL_ENTRIES + 1)) == context_user);
+    assert_true(perf_get_u64(made + chain_at + 8 * (KERNEL_ENTRIES + 1)) == PERF_CONTEXT_USER);
     assert_int_equal(perf_get_u64(made + sink.size - 16), 0x500000 + most - 1);
     assert_int_equal(perf_get_u64(made + sink.size - 8), 0x77);
 }

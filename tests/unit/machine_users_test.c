@@ -76,8 +76,8 @@ static const struct machine *machine_of_dump(uint32_t elf_mach, char failure[FAI
 {
     enum { ELF_MACH_AT = 12 };
     static struct dump_builder built;
-    char *path = scratch_file;
-    struct snapshot_request request = {.recording = {.dumps = &path, .dump_count = 1}};
+    struct given_file dump = given_file_of(scratch_file);
+    struct snapshot_request request = {.recording = {.dumps = &dump, .dump_count = 1}};
     struct snapshot_code code = {0};
     struct findings findings = {.quiet = true};
     dump_begin(&built, false, JITHEADER_BYTES);
@@ -194,7 +194,8 @@ static bool can_unwind(const char *arch, char failure[FAILURE_BYTES])
     static struct profile_builder built;
     const uint64_t sample_type = SAMPLE_TYPE | PERF_SAMPLE_STACK_USER;
     struct perf_file file;
-    struct user_stacks stacks = {.stitch = false};
+    struct user_stacks stacks;
+    const struct user_stacks_options options = {.stitch = false};
     struct jit_processes processes = {.count = 0};
     struct findings findings = {.quiet = true};
     profile_begin(&built, &sample_type, 1);
@@ -204,7 +205,7 @@ static bool can_unwind(const char *arch, char failure[FAILURE_BYTES])
     open_built_profile(&built, &file);
     struct records records = {.file = &file};
     bool possible = user_stacks_possible(&file);
-    assert_int_equal(user_stacks_unwind(&stacks, &records, &processes, NULL, NULL, &findings),
+    assert_int_equal(user_stacks_unwind(&stacks, &options, &records, &processes, NULL, &findings),
                      possible ? 0 : -1);
     snprintf(failure, FAILURE_BYTES, "%s", findings.failure);
     user_stacks_free(&stacks);

@@ -1,5 +1,7 @@
 /* Records at their edges: build-ids, inodes and addresses of maps, names of files, samples that end
  * too soon. */
+#include "injector/recording/perf_data/perf_sample.h"
+
 #include "tests/unit/profile_builder.h"
 
 static struct profile_builder built;
@@ -184,6 +186,52 @@ static void test_a_sample_that_is_cut_between_its_address_and_its_thread(void **
     perf_file_close(&file);
 }
 
+/* What the short ways to the first fields of a sample find is what the reader of all of it finds,
+ * in a record of any size, of any of these fields. */
+static void expect_same_front(const struct perf_file *file, struct perf_record *record,
+                              uint16_t size)
+{
+    struct perf_sample sample;
+    uint64_t ip = 0, time_ns = 0;
+    uint32_t pid = 0, tid = 0;
+    record->size = size;
+    perf_sample_read(&sample, &file->events[0].format, record, SAMPLE_TIME);
+    bool has_thread = sample.has & PERF_SAMPLE_TID, has_time = sample.has & PERF_SAMPLE_TIME;
+    assert_int_equal(perf_record_sample_thread(file, record, &pid, &tid), has_thread);
+    assert_int_equal(pid, has_thread ? sample.pid : 0);
+    assert_int_equal(tid, has_thread ? sample.tid : 0);
+    assert_int_equal(perf_record_sample(file, record, &pid, &ip),
+                     has_thread && (sample.has & PERF_SAMPLE_IP));
+    assert_int_equal(ip, has_thread ? sample.ip : 0);
+    assert_int_equal(perf_record_time(file, record, &time_ns), has_time);
+    assert_int_equal(time_ns, has_time ? sample.time_ns : 0);
+}
+
+static void test_the_first_fields_are_those_of_the_reader_of_all(void **state)
+{
+    static const uint64_t types[] = {PERF_SAMPLE_IP, PERF_SAMPLE_TID, PERF_SAMPLE_IDENTIFIER};
+    enum { WORDS = 5 };
+    (void)state;
+    for (unsigned which = 0; which < 8; which++) {
+        struct perf_file file;
+        struct perf_record record;
+        uint64_t type = PERF_SAMPLE_TIME;
+        for (unsigned i = 0; i < 3; i++)
+            type |= which >> i & 1 ? types[i] : 0;
+        profile_begin(&built, &type, 1);
+        size_t start = profile_plain(&built, PERF_RECORD_SAMPLE, 8 * WORDS);
+        for (size_t i = 0; i < WORDS; i++)
+            profile_set_u64(&built, start + PERF_RECORD_HEADER_BYTES + 8 * i,
+                            UINT64_C(0x1234567800001000) + i);
+        finish();
+        open_built_profile(&built, &file);
+        read_nth(&file, 0, &record);
+        for (uint16_t size = PERF_RECORD_HEADER_BYTES; size <= 8 + 8 * WORDS; size++)
+            expect_same_front(&file, &record, size);
+        perf_file_close(&file);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -195,6 +243,7 @@ int main(void)
         cmocka_unit_test(test_maps_that_differ_in_one_field_are_of_two_files),
         cmocka_unit_test(test_a_file_called_deleted_is_not_removed),
         cmocka_unit_test(test_a_sample_that_is_cut_between_its_address_and_its_thread),
+        cmocka_unit_test(test_the_first_fields_are_those_of_the_reader_of_all),
     };
     return cmocka_run_group_tests(tests, make_scratch, remove_scratch);
 }

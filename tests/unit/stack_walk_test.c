@@ -21,8 +21,6 @@ static uint32_t first_function;
 static struct address_space space;
 static struct stack_walker walker;
 static uint64_t words[WORDS], registers[3];
-static const struct sample_format format = {.regs_user =
-                                                1 << PERF_BP | 1 << PERF_SP | 1 << PERF_IP};
 
 static int begin(void **state)
 {
@@ -87,11 +85,10 @@ static enum stack_end walk_most(uint64_t pc, uint64_t fp, size_t most)
     registers[0] = fp;
     registers[1] = STACK;
     registers[2] = pc;
-    const struct user_sample sample = {.format = &format,
-                                       .abi = USER_ABI_64,
-                                       .registers = (const uint8_t *)registers,
-                                       .stack = (const uint8_t *)words,
-                                       .stack_bytes = sizeof words};
+    const struct perf_sample sample = {
+        .user_registers = {SAMPLE_ABI_64, 1 << PERF_BP | 1 << PERF_SP | 1 << PERF_IP,
+                           (const uint8_t *)registers},
+        .user_stack = {.bytes = (const uint8_t *)words, .size = sizeof words}};
     enum stack_end ended = stack_walk(&walker, &sample, &space, most);
     assert_false(walker.no_memory);
     return ended;

@@ -3,6 +3,7 @@
 
 #include "injector/recording/perf_data/perf_format.h"
 #include "injector/recording/perf_data/perf_plain.h"
+#include "injector/recording/perf_data/perf_sample.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -13,8 +14,15 @@
 enum {
     ATTR_BYTES = 112, /* perf_event_attr, version 5: with clockid */
     MOST_RECORD_BYTES = 8192,
-    SAMPLE_TYPE = PERF_SAMPLE_IP | PERF_SAMPLE_TID | PERF_SAMPLE_TIME,
 };
+
+static struct sample_format format_of_samples(void)
+{
+    struct sample_format format = {
+        .sample_type = PERF_SAMPLE_IP | PERF_SAMPLE_TID | PERF_SAMPLE_TIME, .sample_id_all = true};
+    sample_format_lay_out(&format);
+    return format;
+}
 
 static void put_attr(struct byte_sink *sink)
 {
@@ -23,7 +31,7 @@ static void put_attr(struct byte_sink *sink)
     sink_u32(sink, ATTR_BYTES);
     sink_u64(sink, CPU_CLOCK);
     sink_u64(sink, 1); /* period */
-    sink_u64(sink, SAMPLE_TYPE);
+    sink_u64(sink, format_of_samples().sample_type);
     sink_u64(sink, 0); /* read_format */
     sink_u64(sink, PERF_ATTR_SAMPLE_ID_ALL | PERF_ATTR_USE_CLOCKID);
     sink_zeros(sink, PERF_ATTR_CLOCKID - sink->size);
@@ -52,9 +60,9 @@ static int add_record(struct perf_plain *plain, struct byte_sink *sink)
 
 static void put_sample_id(struct byte_sink *sink, uint32_t pid, uint64_t time_ns)
 {
-    sink_u32(sink, pid);
-    sink_u32(sink, pid);
-    sink_u64(sink, time_ns);
+    const struct sample_format format = format_of_samples();
+    const struct perf_sample id = {.pid = pid, .tid = pid, .time_ns = time_ns};
+    perf_sample_put_id(&id, &format, sink);
 }
 
 static int add_comm(struct perf_plain *plain, const struct snapshot *snapshot,
@@ -109,12 +117,14 @@ static int add_sample(struct perf_plain *plain, const struct snapshot *snapshot,
                       const struct snapshot_thread *thread, uint64_t time_ns,
                       struct byte_sink *sink)
 {
-    uint64_t pc = thread->has_registers ? thread->registers[snapshot->machine->perf_pc] : 0;
+    const struct sample_format format = format_of_samples();
+    const struct perf_sample sample = {
+        .ip = thread->has_registers ? thread->registers[snapshot->machine->perf_pc] : 0,
+        .pid = snapshot->pid,
+        .tid = thread->tid,
+        .time_ns = time_ns};
     begin_record(sink, PERF_RECORD_SAMPLE, PERF_MISC_USER);
-    sink_u64(sink, pc);
-    sink_u32(sink, snapshot->pid);
-    sink_u32(sink, thread->tid);
-    sink_u64(sink, time_ns);
+    perf_sample_put_front(&sample, &format, sink);
     return add_record(plain, sink);
 }
 

@@ -112,7 +112,7 @@ static int take_refusals(struct jit_processes *processes, const struct dump_clai
  * process, else any. */
 static void find_trailer_record(struct jit_process *process, const struct records *records)
 {
-    const struct sample_layout *layout;
+    const struct sample_format *format;
     if (process->map_count)
         process->trailer_record = process->maps[process->map_count - 1].record;
     if (process->trailer_record.bytes)
@@ -120,7 +120,7 @@ static void find_trailer_record(struct jit_process *process, const struct record
     size_t count;
     const struct recorded_task *tasks = records_tasks_of(records, process->pid, &count);
     for (; count > 0 && !process->trailer_record.bytes; count--)
-        if (perf_record_trailer(records->file, &tasks[count - 1].record, &layout))
+        if (perf_record_trailer(records->file, &tasks[count - 1].record, &format))
             process->trailer_record = tasks[count - 1].record;
     if (!process->trailer_record.bytes)
         records_any_trailer(records, &process->trailer_record);

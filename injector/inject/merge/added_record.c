@@ -3,6 +3,7 @@
 
 #include "injector/arrays/array.h"
 #include "injector/recording/perf_data/perf_format.h"
+#include "injector/recording/perf_data/perf_sample.h"
 
 enum { SIZE_AT = 6 }; /* of the record header's size field */
 
@@ -47,19 +48,13 @@ void added_record_trailer(struct byte_sink *sink, const struct added_record *rec
                           const struct added_record_source *source,
                           const struct perf_record *trailer_record)
 {
-    const struct sample_layout *layout;
-    const uint8_t *trailer = perf_record_trailer(source->records->file, trailer_record, &layout);
-    uint32_t pid = source->processes[record->process].pid;
-    for (uint16_t at = 0; trailer && at < layout->trailer_bytes; at = (uint16_t)(at + 8)) {
-        if (at == layout->trailer_tid_off) {
-            sink_u32(sink, pid);
-            sink_u32(sink, record->tid);
-        } else if (at == layout->trailer_time_off) {
-            sink_u64(sink, record->time_ns);
-        } else {
-            sink_bytes(sink, trailer + at, 8);
-        }
-    }
+    struct perf_sample id;
+    if (!perf_sample_id_read(&id, source->records->file, trailer_record))
+        return;
+    id.pid = source->processes[record->process].pid;
+    id.tid = record->tid;
+    id.time_ns = record->time_ns;
+    perf_sample_put_id(&id, id.format, sink);
 }
 
 int added_record_end(struct byte_sink *sink, size_t start)

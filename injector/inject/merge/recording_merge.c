@@ -37,7 +37,7 @@ static bool are_words(const struct perf_file *file, bool has_chains)
 {
     uint64_t others = PERF_SAMPLE_RAW | (has_chains ? 0 : PERF_SAMPLE_STACK_USER);
     for (size_t i = 0; i < file->event_count; i++)
-        if (file->events[i].layout.sample_type & others)
+        if (file->events[i].format.sample_type & others)
             return false;
     return !perf_file_has_feature(file, PERF_FEATURE_AUXTRACE);
 }

@@ -128,9 +128,9 @@ enum { IDS_BYTES = PERF_RECORD_HEADER_BYTES + 8 }; /* header, pid, tid */
 static int put_name_of(const struct added_record *map, const struct added_record_source *source,
                        struct byte_sink *sink, const struct perf_record *comm, uint16_t misc)
 {
-    const struct sample_layout *layout;
-    bool has_trailer = perf_record_trailer(source->records->file, comm, &layout) != NULL;
-    const size_t trailer_bytes = has_trailer ? layout->trailer_bytes : 0;
+    const struct sample_format *format;
+    bool has_trailer = perf_record_trailer(source->records->file, comm, &format) != NULL;
+    const size_t trailer_bytes = has_trailer ? format->id_bytes : 0;
     if (comm->size <= IDS_BYTES + trailer_bytes)
         return 0;
     return put_thread(map, source, sink, PERF_RECORD_COMM, misc, comm->bytes + IDS_BYTES,

@@ -11,11 +11,16 @@
 enum { WIDTH = 1200, ROW = 18, TOP = 30, LETTER = 7 };
 static const double least_width = 0.3;
 
-/* Where the boxes are: by node. */
+/* Where the boxes are: by node.  The deepest is that of those that are drawn. */
 struct svg_layout {
     uint64_t *start, *used;
     uint32_t *depth, deepest;
 };
+
+static double width_of(const struct flamegraph_request *request, size_t node)
+{
+    return (double)request->totals->below_node[node] * WIDTH / (double)request->totals->all;
+}
 
 static int make_layout(struct svg_layout *layout, const struct flamegraph_request *request)
 {
@@ -31,7 +36,7 @@ static int make_layout(struct svg_layout *layout, const struct flamegraph_reques
         layout->start[i] = layout->start[parent] + layout->used[parent];
         layout->used[parent] += weight;
         layout->depth[i] = layout->depth[parent] + 1;
-        if (weight && layout->depth[i] > layout->deepest)
+        if (width_of(request, i) >= least_width && layout->depth[i] > layout->deepest)
             layout->deepest = layout->depth[i];
     }
     return 0;
@@ -89,7 +94,7 @@ static void put_box(const struct flamegraph_request *request, const struct svg_l
     const struct call_frame *frame = &request->profile->frames[request->profile->nodes[node].frame];
     const double scale = (double)WIDTH / (double)request->totals->all;
     const uint64_t weight = request->totals->below_node[node];
-    const double x = (double)layout->start[node] * scale, width = (double)weight * scale;
+    const double x = (double)layout->start[node] * scale, width = width_of(request, node);
     const double y = TOP + (double)(layout->deepest - layout->depth[node]) * ROW;
     if (width < least_width)
         return;

@@ -1,6 +1,7 @@
 /* See perf_file.h; the format stands in perf_format.h. */
 #include "injector/recording/perf_data/perf_file.h"
 
+#include "injector/arrays/bisect.h"
 #include "injector/arrays/number_sort.h"
 #include "injector/files/file_bytes.h"
 #include "injector/recording/perf_data/perf_format.h"
@@ -63,28 +64,6 @@ static int open_and_map(struct perf_file *file, struct findings *findings)
     return result;
 }
 
-static uint16_t words(uint64_t sample_type, uint64_t bits)
-{
-    return (uint16_t)(8 * __builtin_popcountll(sample_type & bits));
-}
-
-static struct sample_layout layout_of(uint64_t sample_type, bool sample_id_all)
-{
-    struct sample_layout layout = {.sample_type = sample_type, .sample_id_all = sample_id_all};
-    uint16_t before_tid = (uint16_t)(PERF_RECORD_HEADER_BYTES +
-                                     words(sample_type, PERF_SAMPLE_IDENTIFIER | PERF_SAMPLE_IP));
-    uint16_t tid = words(sample_type, PERF_SAMPLE_TID);
-    bool time = sample_type & PERF_SAMPLE_TIME;
-    layout.sample_time_off = time ? (uint16_t)(before_tid + tid) : 0;
-    if (sample_id_all)
-        layout.trailer_bytes = words(sample_type, PERF_SAMPLE_TID | PERF_SAMPLE_TIME |
-                                                      PERF_SAMPLE_ID | PERF_SAMPLE_STREAM_ID |
-                                                      PERF_SAMPLE_CPU | PERF_SAMPLE_IDENTIFIER);
-    layout.trailer_tid_off = tid ? 0 : layout.trailer_bytes;
-    layout.trailer_time_off = time ? tid : layout.trailer_bytes;
-    return layout;
-}
-
 static int read_event(struct perf_file *file, struct perf_event *event, uint64_t offset,
                       size_t attr_bytes, struct findings *findings)
 {
@@ -92,11 +71,9 @@ static int read_event(struct perf_file *file, struct perf_event *event, uint64_t
     event->attr = (struct perf_section){offset, attr_bytes};
     struct byte_cursor cursor = byte_cursor_over(entry, attr_bytes, false);
     event->type = cursor_u32(&cursor);
-    cursor_skip(&cursor, PERF_ATTR_SAMPLE_TYPE - 4);
-    uint64_t sample_type = cursor_u64(&cursor);
-    cursor_skip(&cursor, PERF_ATTR_FLAGS - PERF_ATTR_SAMPLE_TYPE - 8);
+    cursor_skip(&cursor, PERF_ATTR_FLAGS - 4);
     uint64_t flags = cursor_u64(&cursor);
-    event->layout = layout_of(sample_type, flags & PERF_ATTR_SAMPLE_ID_ALL);
+    event->format = sample_format_of_attr(entry, attr_bytes);
     if (attr_bytes >= PERF_ATTR_CLOCKID + 4) {
         cursor_skip(&cursor, PERF_ATTR_CLOCKID - PERF_ATTR_FLAGS - 8);
         event->clockid = (int32_t)cursor_u32(&cursor);
@@ -134,10 +111,11 @@ static int read_events(struct perf_file *file, const struct perf_section *attrs,
     return 0;
 }
 
-static bool same_layout(const struct sample_layout *a, const struct sample_layout *b)
+/* Whether ip, pid and time stand in the same places. */
+static bool same_places(const struct sample_format *a, const struct sample_format *b)
 {
-    return a->sample_time_off == b->sample_time_off && a->trailer_bytes == b->trailer_bytes &&
-           a->trailer_tid_off == b->trailer_tid_off && a->trailer_time_off == b->trailer_time_off;
+    return memcmp(a->front, b->front, SAMPLE_TIME + 1) == 0 && a->id_bytes == b->id_bytes &&
+           a->id_time == b->id_time;
 }
 
 static int collect_ids(struct perf_file *file, struct findings *findings)
@@ -161,31 +139,32 @@ static int collect_ids(struct perf_file *file, struct findings *findings)
 }
 
 /* Where the events lay out their records differently, each record says by IDENTIFIER whose it
- * is. */
+ * is; elsewhere by IDENTIFIER or ID, if at all. */
 static int choose_layout(struct perf_file *file, struct findings *findings)
 {
     bool all_identify = true;
     file->one_layout = true;
     for (size_t i = 0; i < file->event_count; i++) {
-        const struct sample_layout *layout = &file->events[i].layout;
-        all_identify = all_identify && (layout->sample_type & PERF_SAMPLE_IDENTIFIER);
-        if (!same_layout(layout, &file->events[0].layout))
+        const struct sample_format *format = &file->events[i].format;
+        all_identify = all_identify && format->front[SAMPLE_IDENTIFIER];
+        if (!same_places(format, &file->events[0].format))
             file->one_layout = false;
-        if (!layout->sample_time_off || !layout->sample_id_all)
+        if (!format->front[SAMPLE_TIME] || !format->sample_id_all)
             return report_failure(
                 findings,
                 "%s: its records have no timestamps; record with perf record -k mono -T "
                 "(-T is needed with --per-thread)",
                 file->path);
     }
-    if (file->one_layout)
-        return 0;
-    if (!all_identify)
+    if (!file->one_layout && !all_identify)
         return report_failure(
             findings,
             "%s: its events lay out their records differently and do not say which is "
             "whose (sample_type lacks IDENTIFIER)",
             file->path);
+    if (file->event_count == 1)
+        return 0;
+    file->sample_id_at = file->events[0].format.front[all_identify ? SAMPLE_IDENTIFIER : SAMPLE_ID];
     return collect_ids(file, findings);
 }
 
@@ -380,6 +359,15 @@ void perf_file_close(struct perf_file *file)
         munmap((void *)(uintptr_t)file->data, file->size);
 }
 
+bool perf_file_event_of(const struct perf_file *file, uint64_t id, uint32_t *event)
+{
+    size_t at;
+    array_bisect(at, file->id_count, file->ids[at].id < id);
+    bool found = at < file->id_count && file->ids[at].id == id;
+    *event = found ? file->ids[at].event : 0;
+    return found || file->event_count == 1;
+}
+
 bool perf_file_has_feature(const struct perf_file *file, unsigned bit)
 {
     return perf_features_find(&file->features, bit) != NULL;
@@ -401,7 +389,7 @@ const char *perf_file_string(const struct perf_file *file, unsigned bit, size_t 
 bool perf_file_has_chains(const struct perf_file *file)
 {
     for (size_t i = 0; i < file->event_count; i++)
-        if (file->events[i].layout.sample_type & PERF_SAMPLE_CALLCHAIN)
+        if (file->events[i].format.sample_type & PERF_SAMPLE_CALLCHAIN)
             return true;
     return false;
 }
@@ -409,7 +397,7 @@ bool perf_file_has_chains(const struct perf_file *file)
 bool perf_file_has_stacks(const struct perf_file *file)
 {
     for (size_t i = 0; i < file->event_count; i++)
-        if (file->events[i].layout.sample_type & PERF_SAMPLE_STACK_USER)
+        if (file->events[i].format.sample_type & PERF_SAMPLE_STACK_USER)
             return true;
     return false;
 }

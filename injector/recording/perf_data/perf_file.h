@@ -7,6 +7,7 @@
 
 #include "injector/findings/findings.h"
 #include "injector/recording/perf_data/perf_features.h"
+#include "injector/recording/perf_data/sample_format.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -17,19 +18,9 @@ struct perf_section {
     uint64_t size;
 };
 
-/* Where pid and time are in the records of one event. */
-struct sample_layout {
-    uint64_t sample_type;
-    bool sample_id_all;
-    uint16_t sample_time_off;  /* in a SAMPLE, from the record's start; 0: absent */
-    uint16_t trailer_bytes;    /* of the sample_id at the end of other records; 0: none */
-    uint16_t trailer_tid_off;  /* in the trailer, from its start; trailer_bytes: absent */
-    uint16_t trailer_time_off; /* likewise */
-};
-
 /* One event of the recording (an evsel). */
 struct perf_event {
-    struct sample_layout layout;
+    struct sample_format format;
     uint32_t type; /* of the perf_event_attr */
     bool use_clockid;
     int32_t clockid;
@@ -50,9 +41,10 @@ struct perf_file {
     uint64_t written_ns; /* when it was last written to, by the wall clock; 0: not known */
     struct perf_event *events;
     size_t event_count;
-    struct perf_id *ids; /* sorted by id; only where the events' layouts differ */
+    struct perf_id *ids; /* sorted by id; none where there is but one event */
     size_t id_count;
-    bool one_layout; /* all events have the same record layout */
+    bool one_layout;     /* all events have pid and time in the same places */
+    size_t sample_id_at; /* where a SAMPLE tells its event's id; 0: nowhere, or there is but one */
     struct perf_section records;
     bool cut;       /* the file ends before its records do, which has been reported */
     bool scattered; /* attributes or ids stand after the records; perf inject -i - -o FILE does
@@ -70,6 +62,9 @@ int perf_file_view(struct perf_file *file, const char *path, const uint8_t *data
                    struct findings *findings);
 
 void perf_file_close(struct perf_file *file);
+
+/* Which event has ID.  Returns false if none has. */
+bool perf_file_event_of(const struct perf_file *file, uint64_t id, uint32_t *event);
 
 bool perf_file_has_feature(const struct perf_file *file, unsigned bit);
 

@@ -11,9 +11,10 @@
  *
  * Entry of attrs: a perf_event_attr, then the section of its event ids (u64 each)
  *      0 u32 type,  4 u32 size,  8 u64 config, 16 u64 sample_period
- *     24 u64 sample_type
- *     40 u64 flags            bit 18 sample_id_all, bit 25 use_clockid
- *     92 s32 clockid
+ *     24 u64 sample_type, 32 u64 read_format
+ *     40 u64 flags            bit 1 inherit, bit 18 sample_id_all, bit 25 use_clockid
+ *     72 u64 branch_sample_type, 80 u64 sample_regs_user, 88 u32 sample_stack_user
+ *     92 s32 clockid,  96 u64 sample_regs_intr
  *
  * data: records, one after another
  *      0 u32 type,  4 u16 misc,  6 u16 size (of the whole record, a multiple of 8 in practice)
@@ -21,11 +22,8 @@
  *
  * After data: for each set feature bit, in order, a section; then, anywhere after, their contents.
  *
- * Kernel records (type < 64) other than SAMPLE end in the sample_id if sample_id_all is set, 8
- * bytes each:
- *     {pid,tid}&TID  time&TIME  id&ID  stream_id&STREAM_ID  {cpu,res}&CPU  id&IDENTIFIER
- * SAMPLE begins with
- *     id&IDENTIFIER  ip&IP  {pid,tid}&TID  time&TIME ...
+ * Kernel records (type < 64) other than SAMPLE end in the sample_id if sample_id_all is set.  It
+ * and SAMPLE stand in sample_format.h.
  *
  * FORK    8 u32 pid, 12 u32 ppid, 16 u32 tid, 20 u32 ptid, 24 u64 time; of a thread if
  *         pid is ppid; misc bit 13: written by perf record for what ran already, an exec later than
@@ -88,32 +86,34 @@ enum {
 /* Where the fields of an entry of attrs stand. */
 enum {
     PERF_ATTR_SAMPLE_TYPE = 24,
+    PERF_ATTR_READ_FORMAT = 32,
     PERF_ATTR_FLAGS = 40,
+    PERF_ATTR_BRANCH_SAMPLE_TYPE = 72,
+    PERF_ATTR_REGS_USER = 80,
+    PERF_ATTR_STACK_USER = 88,
     PERF_ATTR_CLOCKID = 92,
+    PERF_ATTR_REGS_INTR = 96,
 };
 
 #define PERF_TYPE_TRACEPOINT    2 /* of an attr */
+#define PERF_ATTR_INHERIT       (UINT64_C(1) << 1)
 #define PERF_ATTR_SAMPLE_ID_ALL (UINT64_C(1) << 18)
 #define PERF_ATTR_USE_CLOCKID   (UINT64_C(1) << 25)
 
-/* sample_type bits */
+/* read_format bits */
 enum {
-    PERF_SAMPLE_IP = 1 << 0,
-    PERF_SAMPLE_TID = 1 << 1,
-    PERF_SAMPLE_TIME = 1 << 2,
-    PERF_SAMPLE_ADDR = 1 << 3,
-    PERF_SAMPLE_READ = 1 << 4,
-    PERF_SAMPLE_CALLCHAIN = 1 << 5,
-    PERF_SAMPLE_ID = 1 << 6,
-    PERF_SAMPLE_CPU = 1 << 7,
-    PERF_SAMPLE_PERIOD = 1 << 8,
-    PERF_SAMPLE_STREAM_ID = 1 << 9,
-    PERF_SAMPLE_RAW = 1 << 10,
-    PERF_SAMPLE_BRANCH_STACK = 1 << 11,
-    PERF_SAMPLE_REGS_USER = 1 << 12,
-    PERF_SAMPLE_STACK_USER = 1 << 13,
-    PERF_SAMPLE_IDENTIFIER = 1 << 16,
+    PERF_READ_ENABLED = 1,
+    PERF_READ_RUNNING = 2,
+    PERF_READ_ID = 4,
+    PERF_READ_GROUP = 8,
+    PERF_READ_LOST = 16,
 };
+
+/* Marks in a chain: whose the addresses behind it are.  No address is as high as the lowest. */
+#define PERF_CONTEXT_LOWEST        ((uint64_t)-4095)
+#define PERF_CONTEXT_KERNEL        ((uint64_t)-128)
+#define PERF_CONTEXT_USER          ((uint64_t)-512)
+#define PERF_CONTEXT_USER_DEFERRED ((uint64_t)-640)
 
 /* record types */
 enum {

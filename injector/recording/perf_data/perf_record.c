@@ -1,7 +1,6 @@
 /* See perf_record.h; the format stands in perf_format.h. */
 #include "injector/recording/perf_data/perf_record.h"
 
-#include "injector/arrays/bisect.h"
 #include "injector/recording/perf_data/perf_format.h"
 #include "injector/text/file_name.h"
 #include "jitdump/format/byte_cursor.h"
@@ -69,44 +68,51 @@ bool perf_walk_next(struct perf_walk *walk, struct perf_record *record, struct f
     return true;
 }
 
-/* The layout of RECORD: by its IDENTIFIER, first in a SAMPLE and last elsewhere, if layouts
+struct perf_record perf_record_at(const struct perf_file *file, uint64_t offset)
+{
+    struct perf_walk walk = {file, offset, 0};
+    struct perf_record record = {0};
+    perf_walk_next(&walk, &record, NULL);
+    return record;
+}
+
+/* The format of RECORD: by its IDENTIFIER, first in a SAMPLE and last elsewhere, if places
  * differ. */
-static const struct sample_layout *layout_of(const struct perf_file *file,
+static const struct sample_format *format_of(const struct perf_file *file,
                                              const struct perf_record *record)
 {
     if (file->one_layout)
-        return &file->events[0].layout;
+        return &file->events[0].format;
     if (record->size < PERF_RECORD_HEADER_BYTES + 8)
         return NULL;
     bool sample = record->type == PERF_RECORD_SAMPLE;
-    uint64_t id =
-        perf_get_u64(record->bytes + (sample ? PERF_RECORD_HEADER_BYTES : record->size - 8));
-    size_t at;
-    array_bisect(at, file->id_count, file->ids[at].id < id);
-    bool found = at < file->id_count && file->ids[at].id == id;
+    uint32_t event;
+    perf_file_event_of(
+        file, perf_get_u64(record->bytes + (sample ? PERF_RECORD_HEADER_BYTES : record->size - 8)),
+        &event);
     /* perf writes the maps of running processes with id 0 where the first event is meant. */
-    return &file->events[found ? file->ids[at].event : 0].layout;
+    return &file->events[event].format;
 }
 
 const uint8_t *perf_record_trailer(const struct perf_file *file, const struct perf_record *record,
-                                   const struct sample_layout **layout)
+                                   const struct sample_format **format)
 {
     if (record->type >= PERF_RECORD_USER_TYPE_START || record->type == PERF_RECORD_SAMPLE)
         return NULL;
-    *layout = layout_of(file, record);
-    if (!*layout || !(*layout)->trailer_bytes ||
-        record->size < PERF_RECORD_HEADER_BYTES + (*layout)->trailer_bytes)
+    *format = format_of(file, record);
+    if (!*format || !(*format)->id_bytes ||
+        record->size < PERF_RECORD_HEADER_BYTES + (*format)->id_bytes)
         return NULL;
-    return record->bytes + record->size - (*layout)->trailer_bytes;
+    return record->bytes + record->size - (*format)->id_bytes;
 }
 
-static bool sample_time(const struct perf_file *file, const struct perf_record *record,
-                        uint64_t *time_ns)
+/* One of the first fields of the SAMPLE RECORD, of FORMAT.  Returns false if it is not there. */
+static inline bool front_field(const struct sample_format *format, const struct perf_record *record,
+                               enum sample_field field, uint64_t *value)
 {
-    const struct sample_layout *layout = layout_of(file, record);
-    if (!layout || !layout->sample_time_off || record->size < layout->sample_time_off + 8u)
+    if (!format || !format->front[field] || record->size < format->front[field] + 8u)
         return false;
-    *time_ns = perf_get_u64(record->bytes + layout->sample_time_off);
+    *value = perf_get_u64(record->bytes + format->front[field]);
     return true;
 }
 
@@ -114,50 +120,33 @@ bool perf_record_time(const struct perf_file *file, const struct perf_record *re
                       uint64_t *time_ns)
 {
     if (record->type == PERF_RECORD_SAMPLE)
-        return sample_time(file, record, time_ns);
-    const struct sample_layout *layout;
-    const uint8_t *trailer = perf_record_trailer(file, record, &layout);
-    if (!trailer || layout->trailer_time_off == layout->trailer_bytes)
+        return front_field(format_of(file, record), record, SAMPLE_TIME, time_ns);
+    const struct sample_format *format;
+    const uint8_t *trailer = perf_record_trailer(file, record, &format);
+    if (!trailer || format->id_time == format->id_bytes)
         return false;
-    *time_ns = perf_get_u64(trailer + layout->trailer_time_off);
-    return true;
-}
-
-/* The NEEDED fields of the SAMPLE up to pid and tid.  Returns false if RECORD is none, or does not
- * have them. */
-static bool read_sample(const struct perf_file *file, const struct perf_record *record,
-                        uint64_t needed, uint64_t *ip, uint32_t *pid, uint32_t *tid)
-{
-    if (record->type != PERF_RECORD_SAMPLE)
-        return false;
-    const struct sample_layout *layout = layout_of(file, record);
-    if (!layout || (layout->sample_type & needed) != needed)
-        return false;
-    size_t at = PERF_RECORD_HEADER_BYTES + (layout->sample_type & PERF_SAMPLE_IDENTIFIER ? 8 : 0);
-    bool has_ip = layout->sample_type & PERF_SAMPLE_IP;
-    if (record->size < at + (has_ip ? 16 : 8))
-        return false;
-    *ip = has_ip ? perf_get_u64(record->bytes + at) : 0;
-    uint64_t ids = perf_get_u64(record->bytes + at + (has_ip ? 8 : 0));
-    *pid = (uint32_t)ids;
-    *tid = (uint32_t)(ids >> 32);
+    *time_ns = perf_get_u64(trailer + format->id_time);
     return true;
 }
 
 bool perf_record_sample(const struct perf_file *file, const struct perf_record *record,
                         uint32_t *pid, uint64_t *ip)
 {
-    uint64_t ignored_ip;
     uint32_t tid;
-    return ip ? read_sample(file, record, PERF_SAMPLE_TID | PERF_SAMPLE_IP, ip, pid, &tid)
-              : read_sample(file, record, PERF_SAMPLE_TID, &ignored_ip, pid, &tid);
+    return perf_record_sample_thread(file, record, pid, &tid) &&
+           (!ip || front_field(format_of(file, record), record, SAMPLE_IP, ip));
 }
 
 bool perf_record_sample_thread(const struct perf_file *file, const struct perf_record *record,
                                uint32_t *pid, uint32_t *tid)
 {
-    uint64_t ip;
-    return read_sample(file, record, PERF_SAMPLE_TID, &ip, pid, tid);
+    uint64_t ids;
+    if (record->type != PERF_RECORD_SAMPLE ||
+        !front_field(format_of(file, record), record, SAMPLE_TID, &ids))
+        return false;
+    *pid = (uint32_t)ids;
+    *tid = (uint32_t)(ids >> 32);
+    return true;
 }
 
 /* What an MMAP2 has and an MMAP has not. */
@@ -207,9 +196,9 @@ bool perf_record_map(const struct perf_file *file, const struct perf_record *rec
 {
     if (!perf_record_is_map(record))
         return false;
-    const struct sample_layout *layout;
-    const uint8_t *trailer = perf_record_trailer(file, record, &layout);
-    size_t size = record->size - (trailer ? layout->trailer_bytes : 0u);
+    const struct sample_format *format;
+    const uint8_t *trailer = perf_record_trailer(file, record, &format);
+    size_t size = record->size - (trailer ? format->id_bytes : 0u);
     struct byte_cursor cursor = byte_cursor_over(record->bytes, size, false);
     cursor_skip(&cursor, PERF_RECORD_HEADER_BYTES);
     map->pid = cursor_u32(&cursor);

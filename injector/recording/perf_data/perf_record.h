@@ -53,6 +53,9 @@ struct perf_walk perf_walk_begin(const struct perf_file *file);
  * FINDINGS; NULL: it was when the recording was read first. */
 bool perf_walk_next(struct perf_walk *walk, struct perf_record *record, struct findings *findings);
 
+/* The record at OFFSET of the file, which has been walked over before. */
+struct perf_record perf_record_at(const struct perf_file *file, uint64_t offset);
+
 /* The time of a record, on perf's clock.  Returns false if it has none. */
 bool perf_record_time(const struct perf_file *file, const struct perf_record *record,
                       uint64_t *time_ns);
@@ -66,9 +69,9 @@ bool perf_record_sample(const struct perf_file *file, const struct perf_record *
 bool perf_record_sample_thread(const struct perf_file *file, const struct perf_record *record,
                                uint32_t *pid, uint32_t *tid);
 
-/* The sample_id at the end of a record that is not a SAMPLE; *LAYOUT describes it.  NULL: none. */
+/* The sample_id at the end of a record that is not a SAMPLE; *FORMAT describes it.  NULL: none. */
 const uint8_t *perf_record_trailer(const struct perf_file *file, const struct perf_record *record,
-                                   const struct sample_layout **layout);
+                                   const struct sample_format **format);
 
 /* Whether RECORD is an MMAP or MMAP2. */
 bool perf_record_is_map(const struct perf_record *record);

@@ -11,39 +11,42 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { ATTR_REGS_USER = 80, ATTR_STACK_USER = 88, SIZE_AT = 6 };
+enum { SIZE_AT = 6 };
 
 #define ATTR_EXCLUDE_CALLCHAIN_USER (UINT64_C(1) << 22)
-#define CONTEXT_USER                ((uint64_t)-512)
 
 /* ---- Samples ---- */
 
-static void put_chain(const struct user_stacks *stacks, const struct user_sample *sample,
+static void put_chain(const struct user_stacks *stacks, const struct perf_sample *sample,
                       uint32_t chain, struct byte_sink *sink)
 {
     const struct chain_node *nodes = stacks->tree.nodes;
-    bool unwound = sample_format_has_stack(sample->format);
+    bool unwound = sample_type_has_stack(sample->format->sample_type);
+    size_t kernel_count = unwound ? user_stacks_kernel_entries(sample) : 0;
     uint64_t count = chain ? nodes[chain].length + UINT64_C(1) : 0;
-    sink_u64(sink, unwound ? sample->kernel_count + count : nodes[chain].length);
-    if (unwound && sample->kernel_count)
-        sink_bytes(sink, sample->record->bytes + sample->chain_at + 8,
-                   8 * (size_t)sample->kernel_count);
+    sink_u64(sink, unwound ? kernel_count + count : nodes[chain].length);
+    if (kernel_count)
+        sink_bytes(sink, sample->chain.entries, 8 * kernel_count);
     if (unwound && count)
-        sink_u64(sink, CONTEXT_USER);
+        sink_u64(sink, PERF_CONTEXT_USER);
     for (; chain; chain = nodes[chain].caller)
         sink_u64(sink, nodes[chain].ip);
 }
 
 /* Returns false if it has no room: a record's size is a u16. */
-static bool put_sample(const struct user_stacks *stacks, const struct user_sample *sample,
+static bool put_sample(const struct user_stacks *stacks, const struct perf_sample *sample,
                        uint32_t chain, struct byte_sink *sink)
 {
     const struct perf_record *record = sample->record;
-    size_t start = sink->size;
-    sink_bytes(sink, record->bytes, sample->chain_at);
+    size_t start = sink->size, behind_chain = perf_sample_place(sample, SAMPLE_BEHIND_CALLCHAIN);
+    sink_bytes(sink, record->bytes, perf_sample_place(sample, SAMPLE_CALLCHAIN));
     put_chain(stacks, sample, chain, sink);
-    sink_bytes(sink, record->bytes + sample->chain_end, sample->regs_at - sample->chain_end);
-    sink_bytes(sink, record->bytes + sample->stack_end, record->size - sample->stack_end);
+    if (sample_type_has_stack(sample->format->sample_type)) {
+        size_t registers = perf_sample_place(sample, SAMPLE_REGS_USER);
+        sink_bytes(sink, record->bytes + behind_chain, registers - behind_chain);
+        behind_chain = perf_sample_place(sample, SAMPLE_BEHIND_STACK);
+    }
+    sink_bytes(sink, record->bytes + behind_chain, record->size - behind_chain);
     size_t size = sink->size - start;
     if (sink->overflow || size > UINT16_MAX)
         return false;
@@ -55,16 +58,17 @@ static bool put_sample(const struct user_stacks *stacks, const struct user_sampl
 int chain_record_put(struct user_stacks *stacks, const struct perf_record *record,
                      struct byte_sink *sink)
 {
-    struct user_sample sample;
+    struct perf_sample sample;
     if (record->type != PERF_RECORD_SAMPLE)
         return 0;
-    const struct sample_format *format = sample_format_of(&stacks->formats, record);
+    const struct perf_file *file = stacks->source.records->file;
+    const struct sample_format *format = &file->events[perf_sample_event(file, record)].format;
     if (!user_stacks_want(stacks, format))
         return 0;
     uint32_t chain = stacks->next < stacks->count ? stacks->chains[stacks->next++] : 0;
-    if (!chain && !sample_format_has_stack(format))
+    if (!chain && !sample_type_has_stack(format->sample_type))
         return 0;
-    if (!user_sample_read(&sample, format, record))
+    if (!user_stacks_read(&sample, format, record))
         return -1; /* which has been reported */
     return put_sample(stacks, &sample, chain, sink) ? 1 : -1;
 }
@@ -84,19 +88,19 @@ static void change_attribute(uint8_t *attr, size_t size)
     uint64_t flags = perf_get_u64(attr + PERF_ATTR_FLAGS);
     perf_put_u64(attr + PERF_ATTR_SAMPLE_TYPE, new_sample_type(type));
     perf_put_u64(attr + PERF_ATTR_FLAGS, flags & ~ATTR_EXCLUDE_CALLCHAIN_USER);
-    if (size >= ATTR_STACK_USER + 4) {
-        struct byte_sink fields = byte_sink_over(attr + ATTR_REGS_USER, 12);
+    if (size >= PERF_ATTR_STACK_USER + 4) {
+        struct byte_sink fields = byte_sink_over(attr + PERF_ATTR_REGS_USER, 12);
         sink_zeros(&fields, 12);
     }
 }
 
-int chain_attributes_patch(const struct user_stacks *stacks, const struct perf_file *file,
-                           struct output_file *output, struct findings *findings)
+int chain_attributes_patch(const struct perf_file *file, struct output_file *output,
+                           struct findings *findings)
 {
     for (size_t i = 0; i < file->event_count; i++) {
         const struct perf_section *section = &file->events[i].attr;
         size_t size = (size_t)section->size;
-        if (!sample_format_has_stack(&stacks->formats.items[i]))
+        if (!sample_type_has_stack(file->events[i].format.sample_type))
             continue;
         uint8_t *attr = malloc(size);
         if (!attr)
@@ -124,9 +128,7 @@ static void change_event_desc(uint8_t *bytes, size_t size)
         cursor_skip(&cursor, id_count <= size / 8 ? 8 * (size_t)id_count : SIZE_MAX);
         if (cursor.failed)
             return;
-        uint64_t type = perf_get_u64(bytes + at + PERF_ATTR_SAMPLE_TYPE);
-        const struct sample_format format = {.sample_type = type};
-        if (sample_format_has_stack(&format))
+        if (sample_type_has_stack(perf_get_u64(bytes + at + PERF_ATTR_SAMPLE_TYPE)))
             change_attribute(bytes + at, attr_bytes);
     }
 }

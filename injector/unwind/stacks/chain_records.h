@@ -14,8 +14,8 @@ int chain_record_put(struct user_stacks *stacks, const struct perf_record *recor
 
 /* Set the attributes of FILE, written to OUTPUT at the same place, as the samples are now.  Returns
  * 0, or -1 with the failure text set. */
-int chain_attributes_patch(const struct user_stacks *stacks, const struct perf_file *file,
-                           struct output_file *output, struct findings *findings);
+int chain_attributes_patch(const struct perf_file *file, struct output_file *output,
+                           struct findings *findings);
 
 /* The same of the attributes in the feature EVENT_DESC of FILE, which are kept in MEMORY.  Returns
  * 0, or -1 without memory. */

@@ -7,8 +7,6 @@
 #include <stdlib.h>
 
 /* From here on an entry says whose those behind it are. */
-#define LOWEST_CONTEXT ((uint64_t)-4095)
-#define CONTEXT_USER   ((uint64_t)-512)
 
 /* What is kept of a function's line table. */
 struct inlined_code {
@@ -150,22 +148,20 @@ size_t inlined_frames_of_stack(struct inlined_frames *frames, const struct stack
     return result_of(&chain, result);
 }
 
-size_t inlined_frames_of_sample(struct inlined_frames *frames, const struct user_sample *sample,
+size_t inlined_frames_of_sample(struct inlined_frames *frames, const struct perf_sample *sample,
                                 const struct address_space *space, uint64_t *ips, size_t most)
 {
     struct longer_chain chain = {.frames = frames, .ips = ips, .most = most};
-    const uint8_t *entries = sample->record->bytes + sample->chain_at + 8;
-    size_t count = (sample->chain_end - sample->chain_at) / 8 - 1;
     bool user = false, innermost = false;
     int result = 0;
-    for (size_t i = 0; i < count && !result; i++) {
-        uint64_t ip = perf_get_u64(entries + 8 * i);
-        bool context = ip >= LOWEST_CONTEXT;
+    for (size_t i = 0; i < sample->chain.count && !result; i++) {
+        uint64_t ip = perf_get_u64(sample->chain.entries + 8 * i);
+        bool context = ip >= PERF_CONTEXT_LOWEST;
         uint64_t pc = innermost ? ip : ip - 1;
         uint32_t what = user && !context ? address_space_at(space, pc) : SPACE_NOTHING;
         result = add(&chain, ip, what, pc);
         innermost = context;
-        user = context ? ip == CONTEXT_USER : user;
+        user = context ? ip == PERF_CONTEXT_USER : user;
     }
     return result_of(&chain, result);
 }

@@ -33,7 +33,7 @@ size_t inlined_frames_of_stack(struct inlined_frames *frames, const struct stack
 
 /* The same of the chain in SAMPLE, of an address space that is SPACE, with all that stands in it.
  * Its callers are return addresses, and the calls are in front of these. */
-size_t inlined_frames_of_sample(struct inlined_frames *frames, const struct user_sample *sample,
+size_t inlined_frames_of_sample(struct inlined_frames *frames, const struct perf_sample *sample,
                                 const struct address_space *space, uint64_t *ips, size_t most);
 
 void inlined_frames_end(struct inlined_frames *frames);

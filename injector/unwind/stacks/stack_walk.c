@@ -257,7 +257,7 @@ static bool leads_to_0(const struct stack_walker *walker, const struct code_spot
 
 /* What is known of a stack when its chain ends. */
 struct walk_state {
-    const struct user_sample *sample;
+    const struct perf_sample *sample;
     bool has_all;   /* the registers: none is unknown because it was not sampled */
     bool suspected; /* a table led to code in front of which is no call */
     size_t suspect; /* the frame that it was in */
@@ -281,12 +281,12 @@ static enum chain_end why_no_table(const struct code_spot *spot)
 static enum chain_end why_ended(const struct walk_state *state, const struct code_spot *spot,
                                 enum unwind_result result, uint8_t kind)
 {
-    bool outside = !state->sample->cut && state->has_all;
+    bool outside = !state->sample->user_stack.cut && state->has_all;
     switch (result) {
     case UNWIND_END:
         return CHAIN_WHOLE;
     case UNWIND_CUT:
-        if (!state->sample->stack_bytes)
+        if (!state->sample->user_stack.size)
             return CHAIN_EMPTY;
         return outside ? CHAIN_OUTSIDE : CHAIN_CUT;
     case UNWIND_CALLER:
@@ -426,7 +426,32 @@ static enum stack_end walk_frames(struct stack_walker *walker, struct walk_state
     }
 }
 
-enum stack_end stack_walk(struct stack_walker *walker, const struct user_sample *sample,
+/* The REGISTERS as DWARF numbers them.  Returns false if the program counter or the stack pointer
+ * is missing. */
+static bool innermost_frame(const struct sample_registers *registers, const struct machine *machine,
+                            struct unwind_frame *frame)
+{
+    bool has_pc = false;
+    size_t index = 0;
+    frame->known = 0;
+    for (unsigned bit = 0; bit < 64; bit++) {
+        if (!(registers->mask >> bit & 1))
+            continue;
+        uint64_t value = perf_get_u64(registers->values + 8 * index++);
+        if (bit == machine->perf_pc) {
+            frame->pc = value;
+            has_pc = true;
+        } else if (machine_dwarf_of_perf(machine, bit) != UNWIND_NO_REGISTER) {
+            unwind_frame_set(frame, machine->dwarf_of_perf[bit], value);
+        }
+    }
+    if (machine->link_register == UNWIND_NO_REGISTER)
+        unwind_frame_set(frame, machine->return_register, frame->pc);
+    frame->exact = frame->innermost = true;
+    return has_pc && unwind_frame_knows(frame, machine->sp);
+}
+
+enum stack_end stack_walk(struct stack_walker *walker, const struct perf_sample *sample,
                           const struct address_space *space, size_t most)
 {
     struct unwind_frame frame;
@@ -436,11 +461,12 @@ enum stack_end stack_walk(struct stack_walker *walker, const struct user_sample 
     walker->sp = walker->cfa = 0;
     walker->chain_end = CHAIN_NOT_READ;
     walker->budget.left = BUDGET;
-    if (sample->abi != USER_ABI_64 || !sample->registers ||
-        !user_sample_frame(sample, walker->machine, &frame) || most == 0)
+    const struct sample_registers *registers = &sample->user_registers;
+    if (registers->abi != SAMPLE_ABI_64 || !registers->values ||
+        !innermost_frame(registers, walker->machine, &frame) || most == 0)
         return STACK_NOT_READ;
-    struct user_stack stack = {sample->stack, frame.registers[walker->machine->sp],
-                               sample->stack ? sample->stack_bytes : 0};
+    struct user_stack stack = {sample->user_stack.bytes, frame.registers[walker->machine->sp],
+                               sample->user_stack.size};
     struct unwind_step step = {.machine = walker->machine,
                                .stack = &stack,
                                .budget = &walker->budget,

@@ -5,9 +5,10 @@
 
 #include "injector/findings/chain_end.h"
 #include "injector/native/native_file.h"
+#include "injector/recording/machine.h"
+#include "injector/recording/perf_data/perf_sample.h"
 #include "injector/unwind/addresses/address_space.h"
 #include "injector/unwind/rule_table.h"
-#include "injector/unwind/stacks/sample_format.h"
 
 /* What is known of a frame beside its address. */
 struct walked_frame {
@@ -56,7 +57,7 @@ int stack_walker_begin(struct stack_walker *walker, const struct space_source *s
                        const struct machine *machine, const struct stack_walk_options *options);
 
 /* Find the frames of SAMPLE in SPACE, at most MOST.  Without memory, walker->no_memory is set. */
-enum stack_end stack_walk(struct stack_walker *walker, const struct user_sample *sample,
+enum stack_end stack_walk(struct stack_walker *walker, const struct perf_sample *sample,
                           const struct address_space *space, size_t most);
 
 /* The function that frame number INDEX is in. */

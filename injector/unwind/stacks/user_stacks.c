@@ -41,8 +41,46 @@ static int refuse(const struct perf_file *file, struct findings *findings)
 
 bool user_stacks_want(const struct user_stacks *stacks, const struct sample_format *format)
 {
-    return sample_format_has_stack(format) ||
-           (stacks->options.calls && sample_format_has_chain_alone(format));
+    return sample_type_has_stack(format->sample_type) ||
+           (stacks->options.calls && sample_type_has_chain_alone(format->sample_type));
+}
+
+bool user_stacks_read(struct perf_sample *sample, const struct sample_format *format,
+                      const struct perf_record *record)
+{
+    return perf_sample_read(sample, format, record,
+                            sample_type_has_stack(format->sample_type) ? SAMPLE_STACK_USER
+                                                                       : SAMPLE_BRANCH_STACK);
+}
+
+size_t user_stacks_kernel_entries(const struct perf_sample *sample)
+{
+    size_t count = 0;
+    for (; count < sample->chain.count; count++) {
+        uint64_t entry = perf_get_u64(sample->chain.entries + 8 * count);
+        if (entry == PERF_CONTEXT_USER || entry == PERF_CONTEXT_USER_DEFERRED)
+            break;
+    }
+    return count;
+}
+
+size_t user_stacks_most_frames(const struct perf_sample *sample)
+{
+    enum { RECORD_MOST_BYTES = 65528, CHAIN_BYTES = 16 }; /* its length, and PERF_CONTEXT_USER */
+    size_t replaced = perf_sample_place(sample, SAMPLE_BEHIND_CALLCHAIN) -
+                      perf_sample_place(sample, SAMPLE_CALLCHAIN);
+    if (sample_type_has_stack(sample->format->sample_type))
+        replaced += perf_sample_place(sample, SAMPLE_BEHIND_STACK) -
+                    perf_sample_place(sample, SAMPLE_REGS_USER);
+    size_t used =
+        sample->record->size - replaced + CHAIN_BYTES + 8 * user_stacks_kernel_entries(sample);
+    return used < RECORD_MOST_BYTES ? (RECORD_MOST_BYTES - used) / 8 : 0;
+}
+
+static const struct sample_format *format_of(const struct perf_file *file,
+                                             const struct perf_record *record)
+{
+    return &file->events[perf_sample_event(file, record)].format;
 }
 
 static int add_sample(struct unwinding *run, const struct perf_record *record)
@@ -72,7 +110,7 @@ static int collect_samples(struct unwinding *run)
     int result = 0;
     while (!result && perf_walk_next(&walk, &record, &known))
         if (record.type == PERF_RECORD_SAMPLE &&
-            user_stacks_want(run->stacks, sample_format_of(&run->stacks->formats, &record)))
+            user_stacks_want(run->stacks, format_of(run->records->file, &record)))
             result = add_sample(run, &record);
     findings_free(&known);
     return result;
@@ -80,26 +118,15 @@ static int collect_samples(struct unwinding *run)
 
 /* ---- Each of them ---- */
 
-/* The record at OFFSET of the file, which has been walked over before. */
-static struct perf_record record_at(const struct perf_file *file, uint64_t offset)
-{
-    struct findings none = {.quiet = true};
-    struct perf_walk walk = {file, offset, 0};
-    struct perf_record record = {0};
-    perf_walk_next(&walk, &record, &none);
-    findings_free(&none);
-    return record;
-}
-
 /* The chain of the stack that was walked, with its inlined calls, if they are wanted and it has
  * room for them. */
-static uint32_t chain_of_stack(struct user_stacks *stacks, const struct user_sample *sample)
+static uint32_t chain_of_stack(struct user_stacks *stacks, const struct perf_sample *sample)
 {
     const struct stack_walker *walker = &stacks->walker;
     size_t count = 0;
     if (stacks->options.calls)
         count = inlined_frames_of_stack(&stacks->inlined, walker, stacks->ips,
-                                        user_sample_most_frames(sample));
+                                        user_stacks_most_frames(sample));
     if (count == SIZE_MAX)
         return UINT32_MAX;
     return count ? chain_tree_add(&stacks->tree, stacks->ips, count)
@@ -108,10 +135,10 @@ static uint32_t chain_of_stack(struct user_stacks *stacks, const struct user_sam
 
 /* A chain that was recorded is kept only if it gets longer. */
 static int visit_chain(struct user_stacks *stacks, const struct walk_sample *asked,
-                       const struct user_sample *sample, const struct address_space *space)
+                       const struct perf_sample *sample, const struct address_space *space)
 {
     size_t count = inlined_frames_of_sample(&stacks->inlined, sample, space, stacks->ips,
-                                            user_sample_most_frames(sample));
+                                            user_stacks_most_frames(sample));
     uint32_t chain =
         count == SIZE_MAX ? UINT32_MAX : chain_tree_add(&stacks->tree, stacks->ips, count);
     stacks->chains[asked->number] = chain;
@@ -122,21 +149,19 @@ static int visit(void *context, const struct walk_sample *asked, const struct ad
 {
     struct unwinding *run = context;
     struct user_stacks *stacks = run->stacks;
-    struct perf_record record = record_at(run->records->file, asked->offset);
-    const struct sample_format *format = sample_format_of(&stacks->formats, &record);
-    struct user_sample sample;
-    uint32_t pid, tid = 0;
-    if (!user_sample_read(&sample, format, &record)) {
+    struct perf_record record = perf_record_at(run->records->file, asked->offset);
+    const struct sample_format *format = format_of(run->records->file, &record);
+    struct perf_sample sample;
+    if (!user_stacks_read(&sample, format, &record)) {
         report_finding(run->findings, FINDING_SAMPLE_BROKEN, "%s: record at 0x%" PRIx64,
                        run->records->file->path, record.offset);
         return 0;
     }
-    if (!sample_format_has_stack(format))
+    if (!sample_type_has_stack(format->sample_type))
         return visit_chain(stacks, asked, &sample, space);
-    perf_record_sample_thread(run->records->file, &record, &pid, &tid);
     enum stack_end end =
-        stack_walk(&stacks->walker, &sample, space, user_sample_most_frames(&sample));
-    const uint64_t thread = (uint64_t)asked->life << 32 | tid;
+        stack_walk(&stacks->walker, &sample, space, user_stacks_most_frames(&sample));
+    const uint64_t thread = (uint64_t)asked->life << 32 | sample.tid;
     if (stacks->options.stitch) {
         enum stack_end found = end;
         end = stack_stitch(&stacks->stitches, &stacks->walker, thread, found);
@@ -146,12 +171,12 @@ static int visit(void *context, const struct walk_sample *asked, const struct ad
     if (stacks->walker.no_memory || chain == UINT32_MAX || end == STACK_ENDS)
         return -1;
     stacks->chains[asked->number] = chain;
-    if (sample.abi == USER_ABI_NONE)
+    if (sample.user_registers.abi == SAMPLE_ABI_NONE)
         return 0; /* a kernel thread */
     if (stacks->options.walked && stacks->options.walked(stacks->options.context, &stacks->walker))
         return -1;
-    if (sample.cut && sample.stack_bytes > stacks->counts.copied_bytes)
-        stacks->counts.copied_bytes = sample.stack_bytes;
+    if (sample.user_stack.cut && sample.user_stack.size > stacks->counts.copied_bytes)
+        stacks->counts.copied_bytes = sample.user_stack.size;
     return stack_counts_add(&stacks->counts, &stacks->walker, thread, end);
 }
 
@@ -182,8 +207,7 @@ int user_stacks_unwind(struct user_stacks *stacks, const struct user_stacks_opti
     *stacks = (struct user_stacks){.options = *options};
     if (!unwinds && perf_file_has_stacks(records->file))
         return refuse(records->file, findings);
-    int result = sample_formats_read(&stacks->formats, records->file) ||
-                 space_source_begin(&stacks->source, records, processes, timelines) ||
+    int result = space_source_begin(&stacks->source, records, processes, timelines) ||
                  inlined_frames_begin(&stacks->inlined, &stacks->source, options->calls) ||
                  (unwinds && stack_walker_begin(&stacks->walker, &stacks->source, machine, &walk));
     result = result || unwind_all(&run);
@@ -195,7 +219,6 @@ void user_stacks_free(struct user_stacks *stacks)
 {
     stack_walker_end(&stacks->walker);
     space_source_free(&stacks->source);
-    sample_formats_free(&stacks->formats);
     chain_tree_free(&stacks->tree);
     stack_counts_free(&stacks->counts);
     stack_stitches_free(&stacks->stitches);

@@ -30,7 +30,6 @@ struct user_stacks_options {
 
 struct user_stacks {
     struct user_stacks_options options;
-    struct sample_formats formats;
     struct space_source source;
     struct stack_walker walker;
     struct chain_tree tree;
@@ -45,6 +44,18 @@ struct user_stacks {
 
 /* Whether samples of FORMAT may get another chain. */
 bool user_stacks_want(const struct user_stacks *stacks, const struct sample_format *format);
+
+/* Read RECORD, a SAMPLE of FORMAT, as far as its stack; without one in that, as far as what stands
+ * in front of the registers.  Returns false if it is not valid. */
+bool user_stacks_read(struct perf_sample *sample, const struct sample_format *format,
+                      const struct perf_record *record);
+
+/* How many entries of SAMPLE's chain are in front of the user's. */
+size_t user_stacks_kernel_entries(const struct perf_sample *sample);
+
+/* How many frames a record can have room for in the place of SAMPLE's chain, registers and stack.
+ */
+size_t user_stacks_most_frames(const struct perf_sample *sample);
 
 /* Whether FILE is of a machine whose stacks can be unwound. */
 bool user_stacks_possible(const struct perf_file *file);

@@ -1,0 +1,246 @@
+/* See perf_sample.h. */
+#include "injector/recording/perf_data/perf_sample.h"
+
+#include "injector/recording/perf_data/perf_format.h"
+
+#define BRANCH_HW_INDEX (UINT64_C(1) << 17)
+#define BRANCH_COUNTERS (UINT64_C(1) << 19)
+
+enum { BRANCH_BYTES = 24 };
+
+uint32_t perf_sample_event(const struct perf_file *file, const struct perf_record *record)
+{
+    size_t at = file->sample_id_at;
+    uint32_t event = 0;
+    if (at && record->size >= at + 8)
+        perf_file_event_of(file, perf_get_u64(record->bytes + at), &event);
+    return event;
+}
+
+/* ---- Parts ---- */
+
+/* COUNT things of BYTES each; more than there can be is a failure of CURSOR. */
+static const uint8_t *take(struct byte_cursor *cursor, uint64_t count, size_t bytes)
+{
+    return cursor_bytes(cursor,
+                        count <= cursor_left(cursor) / bytes ? (size_t)count * bytes : SIZE_MAX);
+}
+
+static void read_times(struct byte_cursor *cursor, uint64_t read_format,
+                       struct sample_counts *counts)
+{
+    if (read_format & PERF_READ_ENABLED)
+        counts->enabled_ns = cursor_u64(cursor);
+    if (read_format & PERF_READ_RUNNING)
+        counts->running_ns = cursor_u64(cursor);
+}
+
+/* Of an event alone the times stand behind its value, not in front. */
+static struct sample_counts read_counts(struct byte_cursor *cursor,
+                                        const struct sample_format *format)
+{
+    const uint64_t read_format = format->read_format;
+    const bool has_id = read_format & PERF_READ_ID, has_lost = read_format & PERF_READ_LOST;
+    struct sample_counts counts = {.value_bytes = 8u + (has_id ? 8 : 0) + (has_lost ? 8 : 0),
+                                   .grouped = read_format & PERF_READ_GROUP};
+    const uint8_t *behind_value;
+    if (counts.grouped) {
+        uint64_t count = cursor_u64(cursor);
+        read_times(cursor, read_format, &counts);
+        counts.values = take(cursor, count, counts.value_bytes);
+        counts.count = counts.values ? (size_t)count : 0;
+        behind_value = counts.values ? counts.values + 8 : NULL;
+    } else {
+        counts.values = cursor_bytes(cursor, 8);
+        counts.count = counts.values ? 1 : 0;
+        read_times(cursor, read_format, &counts);
+        behind_value = cursor_bytes(cursor, counts.value_bytes - 8);
+    }
+    counts.ids = has_id ? behind_value : NULL;
+    counts.lost = has_lost && behind_value ? behind_value + (has_id ? 8 : 0) : NULL;
+    return counts;
+}
+
+static struct sample_chain read_chain(struct byte_cursor *cursor,
+                                      const struct sample_format *format)
+{
+    uint64_t count = cursor_u64(cursor);
+    const uint8_t *entries = take(cursor, count, 8);
+    (void)format;
+    return (struct sample_chain){entries, entries ? (size_t)count : 0};
+}
+
+static struct sample_bytes read_raw(struct byte_cursor *cursor, const struct sample_format *format)
+{
+    uint32_t size = cursor_u32(cursor);
+    const uint8_t *bytes = cursor_bytes(cursor, size);
+    (void)format;
+    return (struct sample_bytes){bytes, bytes ? size : 0};
+}
+
+static struct sample_branches read_branches(struct byte_cursor *cursor,
+                                            const struct sample_format *format)
+{
+    const uint64_t type = format->branch_sample_type;
+    uint64_t count = cursor_u64(cursor);
+    struct sample_branches branches = {.hw_idx = type & BRANCH_HW_INDEX ? cursor_u64(cursor) : 0};
+    branches.entries = take(cursor, count, BRANCH_BYTES);
+    if (type & BRANCH_COUNTERS)
+        branches.counters = take(cursor, count, 8);
+    branches.count = cursor->failed ? 0 : (size_t)count;
+    return branches;
+}
+
+static struct sample_registers read_registers(struct byte_cursor *cursor, uint64_t mask)
+{
+    struct sample_registers registers = {.abi = cursor_u64(cursor), .mask = mask};
+    if (registers.abi != SAMPLE_ABI_NONE)
+        registers.values = take(cursor, (uint64_t)__builtin_popcountll(mask), 8);
+    return registers;
+}
+
+static struct sample_registers read_user_registers(struct byte_cursor *cursor,
+                                                   const struct sample_format *format)
+{
+    return read_registers(cursor, format->user_registers);
+}
+
+static struct sample_registers read_interrupt_registers(struct byte_cursor *cursor,
+                                                        const struct sample_format *format)
+{
+    return read_registers(cursor, format->interrupt_registers);
+}
+
+/* What says that more of the copy is the stack than there is of the copy is wrong. */
+static struct sample_stack read_user_stack(struct byte_cursor *cursor,
+                                           const struct sample_format *format)
+{
+    uint64_t size = cursor_u64(cursor);
+    (void)format;
+    if (size == 0)
+        return (struct sample_stack){0};
+    struct sample_stack stack = {.bytes = take(cursor, size, 1)};
+    uint64_t used = cursor_u64(cursor);
+    stack.size = used <= size ? (size_t)used : 0;
+    stack.cut = used == size;
+    return stack;
+}
+
+static struct sample_bytes read_aux(struct byte_cursor *cursor, const struct sample_format *format)
+{
+    uint64_t size = cursor_u64(cursor);
+    const uint8_t *bytes = take(cursor, size, 1);
+    (void)format;
+    return (struct sample_bytes){bytes, bytes ? (size_t)size : 0};
+}
+
+/* ---- All fields ---- */
+
+/* Read FIELD; returns its bit. */
+static inline uint64_t read_field(struct perf_sample *sample, struct byte_cursor *cursor,
+                                  enum sample_field field)
+{
+    switch (field) {
+#define READ_WORD(bit, name, member)                                                               \
+    case SAMPLE_##name:                                                                            \
+        sample->member = cursor_u64(cursor);                                                       \
+        return PERF_SAMPLE_##name;
+#define READ_PAIR(bit, name, first, second)                                                        \
+    case SAMPLE_##name:                                                                            \
+        sample->first = cursor_u32(cursor);                                                        \
+        sample->second = cursor_u32(cursor);                                                       \
+        return PERF_SAMPLE_##name;
+#define READ_PART(bit, name, member)                                                               \
+    case SAMPLE_##name:                                                                            \
+        sample->member = read_##member(cursor, sample->format);                                    \
+        return PERF_SAMPLE_##name;
+        PERF_SAMPLE_TABLE(READ_WORD, READ_PAIR, READ_PART)
+#undef READ_WORD
+#undef READ_PAIR
+#undef READ_PART
+    default:
+        return 0;
+    }
+}
+
+bool perf_sample_read(struct perf_sample *sample, const struct sample_format *format,
+                      const struct perf_record *record, enum sample_field last)
+{
+    struct byte_cursor cursor = byte_cursor_over(record->bytes, record->size, false);
+    size_t i = 0;
+    *sample = (struct perf_sample){.record = record, .format = format};
+    cursor_skip(&cursor, PERF_RECORD_HEADER_BYTES);
+    for (; i < format->field_count && format->fields[i] <= last && !cursor.failed; i++) {
+        sample->places[i] = (uint16_t)cursor.offset;
+        uint64_t bit = read_field(sample, &cursor, (enum sample_field)format->fields[i]);
+        sample->has |= cursor.failed ? 0 : bit;
+    }
+    sample->places[i] = (uint16_t)cursor.offset;
+    return !cursor.failed;
+}
+
+unsigned perf_sample_mode(const struct perf_sample *sample)
+{
+    return sample->record->misc & PERF_MISC_CPUMODE_MASK;
+}
+
+size_t perf_sample_place(const struct perf_sample *sample, enum sample_field field)
+{
+    size_t i = 0;
+    while (i < sample->format->field_count && sample->format->fields[i] < field)
+        i++;
+    return sample->places[i];
+}
+
+bool perf_sample_id_read(struct perf_sample *sample, const struct perf_file *file,
+                         const struct perf_record *record)
+{
+    const struct sample_format *format;
+    const uint8_t *trailer = perf_record_trailer(file, record, &format);
+    if (!trailer)
+        return false;
+    *sample = (struct perf_sample){.record = record, .format = format};
+    struct byte_cursor cursor = byte_cursor_over(trailer, format->id_bytes, false);
+    for (size_t i = 0; i < format->id_bytes / 8; i++)
+        sample->has |= read_field(sample, &cursor, (enum sample_field)format->id_fields[i]);
+    return true;
+}
+
+/* ---- Writing ---- */
+
+static void put_field(const struct perf_sample *sample, enum sample_field field,
+                      struct byte_sink *sink)
+{
+    switch (field) {
+#define PUT_WORD(bit, name, member)                                                                \
+    case SAMPLE_##name:                                                                            \
+        sink_u64(sink, sample->member);                                                            \
+        return;
+#define PUT_PAIR(bit, name, first, second)                                                         \
+    case SAMPLE_##name:                                                                            \
+        sink_u32(sink, sample->first);                                                             \
+        sink_u32(sink, sample->second);                                                            \
+        return;
+#define NO_PART(bit, name, member)
+        PERF_SAMPLE_TABLE(PUT_WORD, PUT_PAIR, NO_PART)
+#undef PUT_WORD
+#undef PUT_PAIR
+#undef NO_PART
+    default:
+        return;
+    }
+}
+
+void perf_sample_put_front(const struct perf_sample *sample, const struct sample_format *format,
+                           struct byte_sink *sink)
+{
+    for (size_t i = 0; i < format->field_count && format->fields[i] < SAMPLE_FRONT_FIELDS; i++)
+        put_field(sample, (enum sample_field)format->fields[i], sink);
+}
+
+void perf_sample_put_id(const struct perf_sample *sample, const struct sample_format *format,
+                        struct byte_sink *sink)
+{
+    for (size_t i = 0; i < format->id_bytes / 8; i++)
+        put_field(sample, (enum sample_field)format->id_fields[i], sink);
+}

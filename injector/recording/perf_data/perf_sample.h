@@ -1,0 +1,94 @@
+/* All that a SAMPLE can tell, as views into its record; see sample_format.h for its format. */
+#ifndef PERFJIT_PERF_SAMPLE_H
+#define PERFJIT_PERF_SAMPLE_H
+
+#include "injector/recording/perf_data/perf_record.h"
+#include "jitdump/format/byte_sink.h"
+
+/* What was counted by then: of each event of a group, or of the sample's own.  Value number I
+ * stands at values + I * value_bytes, and so do its id and how many of its records were lost. */
+struct sample_counts {
+    const uint8_t *values, *ids, *lost; /* the latter two NULL: not told */
+    size_t count, value_bytes;
+    uint64_t enabled_ns, running_ns;
+    bool grouped; /* perf record -e '{a,b}:S' */
+};
+
+struct sample_chain {
+    const uint8_t *entries; /* u64 each, with marks (PERF_CONTEXT_...) among them */
+    size_t count;
+};
+
+struct sample_bytes {
+    const uint8_t *bytes;
+    size_t size;
+};
+
+struct sample_branches {
+    const uint8_t *entries; /* u64 from, to, flags each */
+    size_t count;
+    uint64_t hw_idx;
+    const uint8_t *counters; /* u64 for each; NULL: none */
+};
+
+enum { SAMPLE_ABI_NONE, SAMPLE_ABI_32, SAMPLE_ABI_64 };
+
+struct sample_registers {
+    uint64_t abi, mask;
+    const uint8_t *values; /* u64 for each bit of mask; NULL: none */
+};
+
+struct sample_stack {
+    const uint8_t *bytes; /* NULL: none */
+    size_t size;          /* of the stack */
+    bool cut;             /* the copy is as large as was asked for */
+};
+
+struct perf_sample {
+    const struct perf_record *record;
+    const struct sample_format *format;
+    uint64_t has; /* bits of sample_type: the fields that have been read; the others are 0 */
+#define ONE_WORD(bit, name, member)        uint64_t member;
+#define ONE_PAIR(bit, name, first, second) uint32_t first, second;
+#define NO_PART(bit, name, member)
+    PERF_SAMPLE_TABLE(ONE_WORD, ONE_PAIR, NO_PART)
+#undef ONE_WORD
+#undef ONE_PAIR
+#undef NO_PART
+    struct sample_counts counts;
+    struct sample_chain chain;
+    struct sample_bytes raw, aux;
+    struct sample_branches branches;
+    struct sample_registers user_registers, interrupt_registers;
+    struct sample_stack user_stack;
+    uint16_t places[SAMPLE_FIELDS + 1]; /* of the fields in order, and the end of the last */
+};
+
+/* Which of FILE's events the SAMPLE RECORD is of; 0 if it does not say. */
+uint32_t perf_sample_event(const struct perf_file *file, const struct perf_record *record);
+
+/* Read RECORD, a SAMPLE of FORMAT, up to LAST.  Both must outlive SAMPLE.  Returns false if it ends
+ * too soon; the fields in front of that have been read. */
+bool perf_sample_read(struct perf_sample *sample, const struct sample_format *format,
+                      const struct perf_record *record, enum sample_field last);
+
+/* Where SAMPLE was taken: PERF_MISC_USER or another cpumode. */
+unsigned perf_sample_mode(const struct perf_sample *sample);
+
+/* Where FIELD begins in SAMPLE's record, or would begin if it were there.  It has been read up to
+ * FIELD or further. */
+size_t perf_sample_place(const struct perf_sample *sample, enum sample_field field);
+
+/* Read the sample_id of RECORD, no SAMPLE, of FILE.  Returns false if it has none. */
+bool perf_sample_id_read(struct perf_sample *sample, const struct perf_file *file,
+                         const struct perf_record *record);
+
+/* Put the fields of 8 bytes that a SAMPLE of FORMAT begins with, as they are in SAMPLE. */
+void perf_sample_put_front(const struct perf_sample *sample, const struct sample_format *format,
+                           struct byte_sink *sink);
+
+/* Put the sample_id of another record of FORMAT. */
+void perf_sample_put_id(const struct perf_sample *sample, const struct sample_format *format,
+                        struct byte_sink *sink);
+
+#endif
