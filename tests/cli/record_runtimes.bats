@@ -290,6 +290,7 @@ while True:
     client.close()
 END
     cp "$(readlink -f /usr/bin/python3)" "$BATS_TEST_TMPDIR/bin/launcher" # Debian's needs no libpython
+    rm -f "$BATS_TEST_TMPDIR/said"
     launcher "$BATS_TEST_TMPDIR/jvm.py" "$1" "${@:2}" >"$BATS_TEST_TMPDIR/said" 3>&- &
     pid=$!
     await grep -q ready "$BATS_TEST_TMPDIR/said"
