@@ -9,6 +9,8 @@
 # demo and check first install what is missing, from Debian's packages.
 
 VERSION := 0.3.0
+# What manual pages say: of their last change.
+MANUAL_DATE := November 28, 2026
 BUILD   ?= build
 ifeq ($(BUILD),) # set, and empty: all would be built into /
 override BUILD := build
@@ -134,7 +136,7 @@ BENCH      := $(patsubst bench/%.c,$(BUILD)/bench/%,$(wildcard bench/*.c))
 
 .PHONY: all libraries dist demo check check-live check-all check-tests live-tests both-builds tests mutants recordings check-new-perf \
         setup-build setup-demo setup-check setup-live setup-runtimes bench bench-quick bench-diff bench-diff-quick docs-pictures fuzz fuzzers torture tsan \
-        install install-command install-libraries uninstall manuals static tarball deb clean format rooms FORCE
+        install install-command install-libraries uninstall manuals library-manuals static tarball deb clean format rooms FORCE
 .DELETE_ON_ERROR:
 .SECONDARY:
 
@@ -156,7 +158,7 @@ libraries: $(LIBJITDUMP) $(LIBPERFMAP) $(LIBJITUNWIND) $(SHARED)
 DEPENDS = -MMD -MP -MT $(patsubst $(CURDIR)/%,%,$@) $(if $(word 2,$(CURDIR)),,-MT $(abspath $@))
 
 -include $(patsubst %.c,$(BUILD)/%.d,$(JITDUMP_SRC) $(PERFMAP_SRC) $(JITUNWIND_SRC) $(INJECTOR_SRC) $(TINYJIT_SRC) \
-                                      packaging/static_libc.c examples/minimal.c $(UNIT_SRC) $(PRODUCER_SRC) $(FUZZ_SRC)) $(patsubst %.cc,$(BUILD)/%.d,$(TINYJIT_CXX) tests/unit/throwing.cc) \
+                                      packaging/static_libc.c docs/man/header_page.c examples/minimal.c $(UNIT_SRC) $(PRODUCER_SRC) $(FUZZ_SRC)) $(patsubst %.cc,$(BUILD)/%.d,$(TINYJIT_CXX) tests/unit/throwing.cc) \
          $(patsubst %.c,$(BUILD)/jitunwind/%.d,$(JITUNWIND_TAKEN)) \
          $(patsubst %.c,$(BUILD)/shared/%.d,$(JITDUMP_SRC) $(PERFMAP_SRC) $(JITUNWIND_SRC)) \
          $(patsubst %.c,$(BUILD)/aarch64/%.d,$(JITDUMP_SRC) $(PERFMAP_SRC) $(JITUNWIND_SRC) $(AARCH64_SRC)) \
@@ -330,11 +332,44 @@ ifdef SANITIZE
 check-tests: $(BUILD)/perfjit $(SHARED) $(UNIT_TESTS) $(REPLAYERS) $(patsubst %,$(BUILD)/producers/%,every_record map_lines)
 live-tests: check-tests
 else
-check-tests: all $(BUILD)/tinyjit $(BUILD)/minimal dist $(addprefix $(BUILD)/tests/,$(SHIPPED_UNITS)) $(PRODUCERS) $(FAIL_NTH) $(BUILD)/seeds
+check-tests: all manuals $(BUILD)/tinyjit $(BUILD)/minimal dist $(addprefix $(BUILD)/tests/,$(SHIPPED_UNITS)) $(PRODUCERS) $(FAIL_NTH) $(BUILD)/seeds
 live-tests: check-tests $(if $(AARCH64_CC),$(AARCH64)) $(if $(RISCV64_CC),$(RISCV64))
 endif
 tests: live-tests $(UNIT_TESTS)
 fuzzers: $(FUZZERS)
+
+# Manual pages, in $(BUILD)/man, and completions, in $(BUILD)/completions/SHELL.  They are made from the tables of options and the
+# comments of headers, by what is built; docs/man has the rest.  A build for another machine has none.
+manuals: $(BUILD)/man/perfjit.1 library-manuals
+library-manuals: $(BUILD)/man/jitdump.5
+
+PUBLIC_HEADERS := jitdump/jitdump.h jitdump/cfi.h jitdump/trampoline.h perfmap/perfmap.h jitunwind/jitunwind.h
+# $(call write_page,NAME,COMMAND...): with the date in front.
+write_page = { echo '.Dd $(MANUAL_DATE)'; $(2); } > $(BUILD)/man/$(1)
+# Whether $(1) runs here.
+runs_here = $(1) > /dev/null 2>&1 || { echo 'no manual pages: $(firstword $(1)) does not run on this machine'; exit 0; }; set -e
+
+$(BUILD)/header_page: $(call objects,docs/man/header_page.c injector/text/mdoc.c)
+	$(call brief,LD,$@)$(CC) $(ALL_LDFLAGS) -o $@ $^
+
+$(BUILD)/man/perfjit.1: $(BUILD)/perfjit $(wildcard docs/man/perfjit*.part) Makefile
+	@mkdir -p $(BUILD)/man $(addprefix $(BUILD)/completions/,bash zsh fish)
+	$(call brief,MAN,$@)$(call runs_here,$< manual names); \
+	$< manual bash > $(BUILD)/completions/bash/perfjit; \
+	$< manual zsh > $(BUILD)/completions/zsh/_perfjit; \
+	$< manual fish > $(BUILD)/completions/fish/perfjit.fish; \
+	for name in $$($< manual names); do \
+	    $(call write_page,perfjit-$$name.1,$< manual man $$name docs/man/perfjit-$$name.1.part); \
+	done; \
+	$(call write_page,perfjit.1,$< manual man perfjit docs/man/perfjit.1.part)
+
+$(BUILD)/man/jitdump.5: $(BUILD)/header_page $(wildcard docs/man/[jl]*.part) $(PUBLIC_HEADERS) jitdump/format/jitdump_format.h Makefile
+	@mkdir -p $(BUILD)/man
+	$(call brief,MAN,$@)$(call runs_here,$< -n jitdump/jitdump.h); \
+	$(foreach lib,jitdump perfmap jitunwind,\
+	    $(call write_page,lib$(lib).3,$< lib$(lib) docs/man/lib$(lib).3.part $(filter $(lib)/%,$(PUBLIC_HEADERS))); \
+	    for name in $$($< -n $(filter $(lib)/%,$(PUBLIC_HEADERS))); do echo '.so man3/lib$(lib).3' > $(BUILD)/man/$$name.3; done;) \
+	$(call write_page,jitdump.5,$< -f docs/man/jitdump.5.part jitdump/format/jitdump_format.h)
 
 # What docs/ shows of the commands, made by them.
 docs-pictures: $(BUILD)/perfjit
@@ -511,15 +546,12 @@ remove_all = $(foreach row,$(1),rm -f $(call at,$(subst :, ,$(row)))$(newline))
 install: install-command install-libraries
 install-command: $(BUILD)/perfjit manuals
 	$(call put_all,$(COMMAND_ROWS))
-install-libraries: libraries manuals
+install-libraries: libraries library-manuals
 	$(call put_all,$(LIBRARY_ROWS))
 # The folders of the headers are the libraries' own.
 uninstall: manuals
 	$(call remove_all,$(COMMAND_ROWS) $(LIBRARY_ROWS))
 	$(foreach lib,$(LIBRARIES),rmdir $(call quoted,$(DESTDIR)$(INCLUDEDIR)/$(lib)) 2>/dev/null || :$(newline))
-
-# Manual pages and completions, in $(BUILD)/man/NAME.SECTION and $(BUILD)/completions/SHELL/NAME.
-manuals:
 
 DESCRIPTION_jitdump   := Tell Linux perf about code that a JIT compiler made (jitdump)
 DESCRIPTION_perfmap   := Write and read /tmp/perf-<pid>.map, in which a JIT names its code for Linux perf
@@ -531,7 +563,7 @@ rooms:
 
 format:
 	clang-format -i $(wildcard jitdump/*.[ch] jitdump/*.hpp perfmap/*.[ch] jitunwind/*.[ch] jitunwind/*/*.[ch] injector/*.[ch] injector/*/*.[ch] \
-	    packaging/*.c examples/*.c examples/*/*.[ch] tests/*/*.[ch])
+	    packaging/*.c docs/man/*.c examples/*.c examples/*/*.[ch] tests/*/*.[ch])
 
 # Programs that can be copied anywhere.
 $(BUILD)/static/unwind_shapes: $(BUILD)/tests/producers/unwind_shapes.o $(LIBJITDUMP)

@@ -13,50 +13,13 @@
 #include <string.h>
 #include <unistd.h>
 
-struct command {
-    const char *name;
-    char full_name[20]; /* what messages call it */
-    int (*run)(int argc, char **argv);
-    const char *what;
-};
-
-static struct command commands[] = {
-    {"record", "perfjit record", record_command,
-     "run a command, its JIT code logged, and record it with perf"},
-    {"attach", "perfjit attach", attach_command,
-     "have a running process log its JIT code, all that is alive first"},
-    {"detach", "perfjit detach", detach_command, "have it close that dump again"},
-    {"bench", "perfjit bench", bench_command,
-     "run two commands in turns, and keep a small profile of each run for perfjit diff"},
-    {"report", "perfjit report", report_command, "say where the time of a recording went"},
-    {"flamegraph", "perfjit flamegraph", flamegraph_command,
-     "draw a recording: a page that opens in any browser"},
-    {"export", "perfjit export", export_command,
-     "write a recording for flamegraph.pl, pprof, speedscope, ..."},
-    {"diff", "perfjit diff", diff_command,
-     "say what got slower between two sets of recordings, and whether that is noise"},
-    {"inject", "perfjit inject", inject_command,
-     "rewrite a recording so that perf report names JIT code"},
-    {"check", "perfjit check", check_command,
-     "say what is wrong with a recording or a dump, and what to do"},
-    {"dump", "perfjit dump", dump_command, "print a jitdump file, record by record"},
-    {"bt", "perfjit bt", bt_command, "print the stacks of a core or a process, JIT code named"},
-    {"symbols", "perfjit symbols", symbols_command,
-     "write ELF files of the code that is alive in a core or a process"},
-    {"gdb", "perfjit gdb", gdb_command, "start gdb on a core or a process, JIT code in its stacks"},
-    {"lldb", "perfjit lldb", lldb_command,
-     "start lldb on a core or a process, JIT code in its stacks"},
-};
-
-enum { COMMANDS = sizeof commands / sizeof commands[0] };
-
 static void print_usage(FILE *stream)
 {
     fprintf(stream, "Usage: perfjit COMMAND [OPTION...]\n\n");
-    for (size_t i = 0; i < COMMANDS; i++)
-        fprintf(stream, "  %-10s %s\n", commands[i].name, commands[i].what);
-    fprintf(stream, "\nperfjit COMMAND --help tells the options of a command, perfjit --version "
-                    "the version.\n");
+    for (const struct command *command = commands; command->name; command++)
+        fprintf(stream, "  %-10s %s\n", command->name, command->purpose);
+    fprintf(stream, "\nperfjit COMMAND --help tells a command's options and exit statuses,\n"
+                    "perfjit --version the version.\n");
 }
 
 /* Large arrays that grow are copied less, and memory that is free again is used again, instead of
@@ -87,11 +50,15 @@ int main(int argc, char **argv)
     keep_memory();
     keep_streams_free();
     const char *word = argc > 1 ? argv[1] : "";
-    for (size_t i = 0; i < COMMANDS; i++)
-        if (strcmp(word, commands[i].name) == 0) {
-            argv[1] = commands[i].full_name;
-            return commands[i].run(argc - 1, argv + 1);
+    for (const struct command *command = commands; command->name; command++)
+        if (strcmp(word, command->name) == 0) {
+            char full_name[32]; /* what messages call it */
+            snprintf(full_name, sizeof full_name, "perfjit %s", word);
+            argv[1] = full_name;
+            return command->run(argc - 1, argv + 1);
         }
+    if (strcmp(word, "manual") == 0)
+        return manual_command(argc - 1, argv + 1);
     if (strcmp(word, "--help") == 0 || strcmp(word, "-h") == 0 || strcmp(word, "help") == 0) {
         print_usage(stdout);
         return EXIT_SUCCESS;

@@ -9,7 +9,7 @@
 # option did), and the test goes on with what it gets without them.  Options that BEFORE does not know are not compared.  -n: of
 # inject, what perf script says of each sample is compared, and nothing else (`-n -i '--rows body' BUILD BUILD`: names by name).
 # -b: builds of commits in between, oldest first: what differs is run by each, to say between which two it changed.
-# Tests that kill, trace or time the command are left out.
+# Tests that kill, trace or time the command are left out, and those that record.
 set -uo pipefail
 words=1 options= names=0 between=
 while getopts wnb:i: option; do
@@ -183,7 +183,7 @@ WRAPPER
 chmod +x "$scratch/build/perfjit"
 export COMPARE=$scratch COMPARE_BEFORE=$before COMPARE_AFTER=$after COMPARE_WORDS=$words COMPARE_OPTIONS=$options COMPARE_NAMES=$names COMPARE_BETWEEN=$between BUILD=$scratch/build
 for test in "$@"; do
-    bats --tap "$test" | grep '^not ok'
+    bats --tap --filter-tags '!live,!all' "$test" | grep '^not ok'
 done
 [ ! -s "$scratch/lines" ] || awk '{ n += $1 } END { print n " lines of perf script compared" }' "$scratch/lines"
 [ ! -s "$scratch/unsteady" ] || echo "$(wc -l <"$scratch/unsteady") runs differ, and differ between two runs of one build"

@@ -5,20 +5,21 @@
 #include "injector/commands/commands.h"
 
 #include "injector/run/attach/attachment.h"
+#include "injector/text/help_text.h"
 #include "injector/text/printable_text.h"
 
 #include <argp.h>
 #include <errno.h>
 #include <stdlib.h>
 
-enum { EXIT_DONE = 0, EXIT_FAILED = 1, EXIT_USAGE = 2, EXIT_SKIPPED = 3 };
+enum { EXIT_DONE = 0, EXIT_FAILED = 1, EXIT_SKIPPED = 3 };
 enum { KEY_TIMEOUT = 1024 };
 
-#define TIMEOUT_OPTION                                                                             \
-    {                                                                                              \
-        "timeout", KEY_TIMEOUT, "SECONDS", 0,                                                      \
-            "Wait so long for the process to poll (default: 10)", 0                                \
-    }
+#define REQUEST_OPTIONS                                                                             \
+    {                                                                                               \
+        "timeout", KEY_TIMEOUT, "SECONDS", 0, "Wait so long for the process to poll (default: 10)", \
+        0},                                                                                         \
+        OPTION_QUIET
 
 struct attach_options {
     struct attachment_request request;
@@ -30,12 +31,10 @@ static const struct argp_option attach_table[] = {
      "Where the dump goes, as the process sees it (default: what its program or JITDUMPDIR names, "
      "else /tmp)",
      0},
-    TIMEOUT_OPTION,
-    {"quiet", 'q', 0, 0, "Print nothing but the reason of a failure", 0},
+    REQUEST_OPTIONS,
     {0}};
 
-static const struct argp_option detach_table[] = {
-    TIMEOUT_OPTION, {"quiet", 'q', 0, 0, "Print nothing but the reason of a failure", 0}, {0}};
+static const struct argp_option detach_table[] = {REQUEST_OPTIONS, {0}};
 
 static double take_number(const char *argument, const char *what, double most,
                           struct argp_state *state)
@@ -78,18 +77,21 @@ static error_t parse_option(int key, char *argument, struct argp_state *state)
 
 #define STATUS_DOC                                                                                 \
     "The process must link libjitdump and have been started with PERFJIT=attach in its "           \
-    "environment, or open its handle so by itself; its user and root can ask.  Exit status: 0 "    \
-    "done, or it was so already; 3 done for some of several JITs in it; 1 not done; 2 wrong "      \
-    "usage."
+    "environment, or open its handle so by itself; its user and root can ask.\n\n"                 \
+    "Exit status:\n"                                                                               \
+    "  0  done, or it was so already\n"                                                            \
+    "  1  not done\n"                                                                              \
+    "  2  wrong usage\n"                                                                           \
+    "  3  done for some of several JITs in the process\n"
 
-static const struct argp attach_argp = {
+const struct argp attach_argp = {
     .options = attach_table,
     .parser = parse_option,
     .args_doc = "PID",
     .doc = "Have a running process log its JIT code from now on, and all that is alive first.  "
            "perfjit record -p PID does that by itself.\v" STATUS_DOC};
 
-static const struct argp detach_argp = {
+const struct argp detach_argp = {
     .options = detach_table,
     .parser = parse_option,
     .args_doc = "PID",
@@ -117,8 +119,7 @@ static int run(const struct attach_options *options)
 static int parse_and_run(const struct argp *argp, enum attach_wanted wanted, int argc, char **argv)
 {
     struct attach_options options = {.request = {.wanted = wanted, .seconds = ATTACHMENT_SECONDS}};
-    argp_err_exit_status = EXIT_USAGE;
-    argp_parse(argp, argc, argv, 0, NULL, &options);
+    help_parse(argp, argc, argv, 0, &options);
     return run(&options);
 }
 

@@ -3,13 +3,14 @@
 #include "injector/commands/commands.h"
 #include "injector/commands/record_options.h"
 
+#include "injector/text/help_text.h"
 #include "injector/text/printable_text.h"
 
 #include <argp.h>
 #include <stdlib.h>
 #include <string.h>
 
-enum { EXIT_USAGE = 2, RUNS_MOST = 1000 };
+enum { RUNS_MOST = 1000 };
 enum {
     KEY_BASE = 400,
     KEY_NEW,
@@ -22,27 +23,26 @@ enum {
 };
 
 static const struct argp_option option_table[] = {
+    OPTION_GROUP("What is run:"),
     {"base", KEY_BASE, "COMMAND", 0, "The program before the change", 0},
     {"new", KEY_NEW, "COMMAND", 0, "The program after it", 0},
-    {"base-dir", KEY_BASE_DIR, "NAME.bench", 0,
+    {"base-dir", KEY_BASE_DIR, "DIR", 0,
      "Take the base from an earlier bench: its new side, or its only one", 0},
     {"runs", KEY_RUNS, "COUNT", 0, "Of each side (default: 10)", 0},
     {"warmup", KEY_WARM_UP, "COUNT", 0, "Runs of each side before those (default: 1)", 0},
     {"repeats", KEY_REPEATS, "COUNT", 0,
      "Run pairs that other work disturbed again, so often at most (default: 0)", 0},
-    {"order", KEY_ORDER, "turns|together|blocks", 0,
-     "base new new base base new ... (default); both of a pair at the same time, on one processor; "
-     "or all of the base first",
+    {"order", KEY_ORDER, "ORDER", 0,
+     "The order of the runs:\nturns: base new new base base new ... (default)\ntogether: both of a "
+     "pair at the same time, on one processor\nblocks: all of the base first",
      0},
-    {"output", 'o', "NAME.bench", 0, "The directory to write (default: perfjit.bench)", 0},
+    OPTION_GROUP("What is recorded:"),
+    RECORD_OPTIONS,
+    OPTION_GROUP("Output:"),
+    {"output", 'o', "DIR", 0, "The directory to write (default: perfjit.bench)", 0},
     {"show-output", KEY_SHOW_OUTPUT, 0, 0, "Leave the commands' standard output as it is", 0},
-    {"freq", 'F', "HZ", 0, "Samples a second, or max (default: 999)", 0},
-    {"call-graph", 'g', "fp|dwarf[,BYTES]|none", 0, "Call chains, as in perfjit record", 0},
-    {"event", 'e', "EVENT", 0, "What is sampled (default: cycles, or cpu-clock)", 0},
-    {"runtime", RECORD_KEY_RUNTIME, "NAME|none", 0, "Whose switches are set", 0},
-    {"perf", RECORD_KEY_PERF, "FILE", 0, "The perf to run (default: perf)", 0},
     {"verbose", 'v', 0, 0, "Print every finding, and the numbers of each run", 0},
-    {"quiet", 'q', 0, 0, "Print nothing but the reason of a failure", 0},
+    OPTION_QUIET,
     {0}};
 
 static size_t count_in(const char *option, const char *word, size_t least, struct argp_state *state)
@@ -149,22 +149,20 @@ static error_t parse_option(int key, char *argument, struct argp_state *state)
     }
 }
 
-static const struct argp argp = {
+const struct argp bench_argp = {
     .options = option_table,
     .parser = parse_option,
-    .args_doc = "[--base 'COMMAND' | --base-dir NAME.bench] --new 'COMMAND'",
+    .args_doc = "[--base 'COMMAND' | --base-dir DIR] --new 'COMMAND'",
     .doc = "Run two commands in turns, record each run as perfjit record does, and keep a small "
            "profile of each, for perfjit diff NAME.bench, here or elsewhere.\v"
-           "A command that has more in it than words goes to the shell. Runs whose command fails "
-           "are no benchmark: nothing is written then. Statuses: 0, 1 (failed: nothing written), "
-           "2 (usage), 3 (something of a recording was lost)."};
+           "A command that has more in it than words goes to the shell.  Runs whose command fails "
+           "are no benchmark: nothing is written then.\n\n" HELP_EXIT_STATUS};
 
 int bench_command(int argc, char **argv)
 {
     struct bench_options options = {.output = "perfjit.bench", .runs = 10, .warm_ups = 1};
     record_options_default(&options.record);
-    argp_err_exit_status = EXIT_USAGE;
-    argp_parse(&argp, argc, argv, ARGP_IN_ORDER, NULL, &options);
+    help_parse(&bench_argp, argc, argv, ARGP_IN_ORDER, &options);
     while (strlen(options.output) > 1 && options.output[strlen(options.output) - 1] == '/')
         ((char *)(uintptr_t)options.output)[strlen(options.output) - 1] = '\0';
     return bench_all(&options);

@@ -14,7 +14,7 @@
 #include <errno.h>
 #include <string.h>
 
-enum { EXIT_DONE = 0, EXIT_FAILED = 1, EXIT_USAGE = 2, EXIT_SKIPPED = 3 };
+enum { EXIT_DONE = 0, EXIT_FAILED = 1, EXIT_SKIPPED = 3 };
 
 enum { KEY_JSON = 1024 };
 
@@ -24,8 +24,10 @@ struct bt_options {
 };
 
 static const struct argp_option option_table[] = {
+    OPTION_GROUP("Output:"),
     {"json", KEY_JSON, 0, 0, "Print an object for each thread, one a line", 0},
-    SNAPSHOT_OPTIONS,
+    SNAPSHOT_PROCESS_OPTIONS,
+    SNAPSHOT_FILE_OPTIONS,
     {0}};
 
 static error_t parse_option(int key, char *argument, struct argp_state *state)
@@ -49,15 +51,16 @@ static error_t parse_option(int key, char *argument, struct argp_state *state)
     }
 }
 
-static const struct argp argp = {
+const struct argp bt_argp = {
     .options = option_table,
     .parser = parse_option,
     .args_doc = "CORE\n-p PID",
     .doc = "Print the stacks of all threads of a core, or of a process that goes on, with JIT code "
-           "named by its dump or perf map.\vThe dumps are found through what the process has "
-           "mapped. Exit status: 0 printed; 3 printed, but parts of the dumps had to be skipped, "
-           "as reported on stderr; 1 there is no core, or no dump (native frames are printed all "
-           "the same); 2 wrong usage."};
+           "named by its dump or perf map.\v" SNAPSHOT_DOC "Exit status:\n"
+           "  0  printed\n"
+           "  1  there is no core or process, or no dump (native frames are printed all the same)\n"
+           "  2  wrong usage\n"
+           "  3  printed, but parts of the dumps were skipped, as reported on stderr\n"};
 
 /* ---- The pipeline ---- */
 
@@ -102,8 +105,7 @@ int bt_command(int argc, char **argv)
     struct bt_options options = {0};
     struct findings findings = {0};
     int status = EXIT_FAILED;
-    argp_err_exit_status = EXIT_USAGE;
-    if (argp_parse(&argp, argc, argv, 0, NULL, &options))
+    if (help_parse(&bt_argp, argc, argv, 0, &options))
         report_failure(&findings, "out of memory");
     findings.verbose = options.request.verbose;
     if (!findings.failure[0] && !backtrace(&options, &findings))

@@ -25,7 +25,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-enum { EXIT_SOUND = 0, EXIT_UNREADABLE = 1, EXIT_WRONG_USAGE = 2, EXIT_LOST = 3 };
+enum { EXIT_SOUND = 0, EXIT_UNREADABLE = 1, EXIT_LOST = 3 };
 
 struct check_options {
     const char *records; /* NULL: none is checked */
@@ -211,21 +211,20 @@ static int repair(struct report *report, const struct check_options *options)
 enum option_key { KEY_JSON = 256, KEY_REPAIR, KEY_CHAINS };
 
 static const struct argp_option option_table[] = {
+    OPTION_GROUP("Input:"),
     {"input", 'i', "FILE", 0, "The recording, said as to perf; - is standard input", 0},
-    {"json", KEY_JSON, 0, 0, "One JSON object", 0},
+    RECORDING_FILE_OPTIONS,
+    RECORDING_TRUST_OPTIONS,
+    OPTION_GROUP("What is checked:"),
     {"chains", KEY_CHAINS, 0, 0,
      "Unwind the stacks of --call-graph dwarf, and say in which JIT functions and files chains "
-     "end, "
-     "and why: the worst first",
+     "end, and why: the worst first",
      0},
-    {"verbose", 'v', 0, 0, "With --chains, all functions and files", 0},
+    OPTION_GROUP("Output:"),
     {"repair", KEY_REPAIR, "OUT", 0,
      "Write a sound copy of the given dump to OUT, which must not exist yet", 0},
-    {"force", 'f', 0, 0, "As for perfjit inject", 0},
-    {"root", KEY_ROOT, "DIR", 0, "As for perfjit inject", 0},
-    {"jitdump", KEY_JITDUMP, "[PID:]FILE", 0, "As for perfjit inject; the dump is checked, too", 0},
-    {"perf-map", KEY_PERF_MAP, "[PID:]FILE", 0, "As for perfjit inject", 0},
-    {"no-perf-map", KEY_NO_PERF_MAP, 0, 0, "As for perfjit inject", 0},
+    {"json", KEY_JSON, 0, 0, "One JSON object", 0},
+    {"verbose", 'v', 0, 0, "With --chains, all functions and files", 0},
     {0}};
 
 /* By its first bytes, or if it has none by its name.  O_NONBLOCK: it may be a FIFO. */
@@ -303,17 +302,22 @@ static error_t parse_option(int key, char *argument, struct argp_state *state)
     }
 }
 
-static const struct argp argp = {
+const struct argp check_argp = {
     .options = option_table,
     .parser = parse_option,
     .args_doc = "[perf.data] [FILE.dump...]",
     .doc =
         "Say what is wrong with a recording or a dump, why samples in JIT code stay [unknown], and "
-        "what to do.  Nothing is changed.\vDumps that are given beside a recording are used for "
-        "it, as with perfjit inject --jitdump.  Only the address of a sample is checked, and with "
-        "--chains its call chain.  Exit status: 0 sound, and every sample in JIT code has a name; "
-        "3 something would be lost or is unknown, or (--chains) chains are ended by wrong unwind "
-        "tables of JIT code; 1 can't be read; 2 wrong usage."};
+        "what to do.  Nothing is changed.\v"
+        "Dumps that are given beside a recording, or with --jitdump, are used for it, and checked. "
+        " Only the address "
+        "of a sample is checked, and with --chains its call chain.\n\n"
+        "Exit status:\n"
+        "  0  sound, and every sample in JIT code has a name\n"
+        "  1  it can't be read\n"
+        "  2  wrong usage\n"
+        "  3  something would be lost or is unknown, or with --chains: chains are\n"
+        "     ended by wrong unwind tables of JIT code\n"};
 
 /* STATUS, unless what it is about was cut while it was read. */
 static int settled(int status)
@@ -353,8 +357,7 @@ int check_command(int argc, char **argv)
 {
     struct check_options options = {0};
     int status = EXIT_UNREADABLE;
-    argp_err_exit_status = EXIT_WRONG_USAGE;
-    if (argp_parse(&argp, argc, argv, 0, NULL, &options) == 0)
+    if (help_parse(&check_argp, argc, argv, 0, &options) == 0)
         status = run_check(&options);
     else
         printable_line(stderr, "perfjit: out of memory"); /* it ends by itself for anything else */

@@ -21,7 +21,6 @@
 #include <unistd.h>
 
 enum {
-    EXIT_USAGE = 2,
     EXIT_GATE = 4,
     KEY_BASE = 256,
     KEY_NEW,
@@ -54,24 +53,32 @@ struct diff_options {
 };
 
 static const struct argp_option option_table[] = {
+    OPTION_GROUP("Input:"),
     {"base", KEY_BASE, 0, 0, "The recordings that follow are of runs before the change", 0},
     {"new", KEY_NEW, 0, 0, "Those that follow are of runs after it", 0},
     {"paired", KEY_PAIRED, 0, 0,
      "The runs were in turns: the first of both are a pair, the second, ...", 0},
+    VIEW_OPTIONS,
+    OPTION_GROUP("What is told:"),
     {"floor", KEY_FLOOR, "PERCENT", 0,
      "A change by less of the total is none (default: 1%, or what --fail-on has if that is less)",
      0},
-    {"fail-on", KEY_FAIL_ON, "regression:PERCENT|unknown", 0,
-     "End with status 4 if the total is slower by that, or if nothing can be told", 0},
+    {"fail-on", KEY_FAIL_ON, "WHEN", 0,
+     "End with status 4:\nregression:PERCENT: if the total is slower by that\nunknown: if nothing "
+     "can be told",
+     0},
     {"lines", KEY_LINES, "FUNCTION", 0,
      "Lines and instructions of this function as well, in every form", 0},
     {"rows", 'n', "COUNT", 0, "Print so many functions (default: 30; 0: all)", 0},
+    OPTION_GROUP("Output:"),
+    {"output", 'o', "FILE", 0, "Where to write the text (default: standard output)", 0},
     {"markdown", KEY_MARKDOWN, "FILE", 0,
-     "Write it as Markdown as well, of less than 1 MiB; -: to standard output, and no text", 0},
+     "Write it as Markdown as well, of less than 1 MiB; - is standard output, and then there is no "
+     "text",
+     0},
     {"json", KEY_JSON, "FILE", 0, "The same as JSON, all of it (docs/diff.schema.json)", 0},
     {"html", KEY_HTML, "FILE", 0, "The same as a flame graph of what differs", 0},
-    VIEW_OUTPUT,
-    VIEW_OPTIONS,
+    VIEW_MESSAGES,
     {0}};
 
 static double share_in(const char *word, struct argp_state *state)
@@ -213,20 +220,16 @@ static error_t parse_option(int key, char *argument, struct argp_state *state)
     }
 }
 
-static const struct argp argp = {
-    option_table,
-    parse_option,
-    "NAME.bench\nBASE.bench NEW.bench\n--base FILE... --new FILE...",
-    "Say what got slower from one set of recordings to another, and whether that is noise.\v"
-    "Of one bench (perfjit bench) its two sides are compared, of two their last ones, in pairs "
-    "where "
-    "the runs were in turns. Each recording is a run, and each function has what it used of a run "
-    "by itself. Statuses: 0, "
-    "1 "
-    "(failed), 2 (usage), 3 (something of a recording was lost), 4 (--fail-on).",
-    0,
-    0,
-    0};
+const struct argp diff_argp = {
+    .options = option_table,
+    .parser = parse_option,
+    .args_doc = "NAME.bench\nBASE.bench NEW.bench\n--base FILE... --new FILE...",
+    .doc = "Say what got slower from one set of recordings to another, and whether that is noise.\v"
+           "Of one bench (perfjit bench) its two sides are compared, of two their last ones, in "
+           "pairs where "
+           "the runs were in turns.  Each recording is a run, and each function has what it used "
+           "of a run by itself.\n\n" HELP_EXIT_STATUS
+           "  4  done, and --fail-on says that it failed\n"};
 
 /* ---- Reading ---- */
 
@@ -461,8 +464,7 @@ int diff_command(int argc, char **argv)
     struct findings findings = {0};
     bool closes = false;
     view_request_begin(&options.request, WEIGHT_PERIOD);
-    argp_err_exit_status = EXIT_USAGE;
-    int result = argp_parse(&argp, argc, argv, ARGP_IN_ORDER, NULL, &options)
+    int result = help_parse(&diff_argp, argc, argv, ARGP_IN_ORDER, &options)
                      ? report_failure(&findings, "out of memory")
                      : 0;
     result = result || compare_runs(&options, &closes, &findings);

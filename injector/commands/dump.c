@@ -15,6 +15,7 @@
 #include "injector/files/interruption.h"
 #include "injector/log/jitdump/jit_dump.h"
 #include "injector/log/jitdump/newest_records.h"
+#include "injector/text/help_text.h"
 #include "injector/text/json_writer.h"
 #include "injector/text/printable_text.h"
 
@@ -24,7 +25,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { EXIT_SOUND = 0, EXIT_UNREADABLE = 1, EXIT_WRONG_USAGE = 2, EXIT_DAMAGED = 3 };
+enum { EXIT_SOUND = 0, EXIT_UNREADABLE = 1, EXIT_DAMAGED = 3 };
 
 struct dump_options {
     const char *path;
@@ -451,7 +452,7 @@ enum option_key { KEY_JSON = 256 };
 
 static const struct argp_option option_table[] = {
     {"json", KEY_JSON, 0, 0, "One JSON object a line, the header first", 0},
-    {"verbose", 'v', 0, 0, "Print the lines and inlined calls of functions too", 0},
+    {"verbose", 'v', 0, 0, "Print the lines and inlined calls of functions, too", 0},
     {0}};
 
 static error_t parse_option(int key, char *argument, struct argp_state *state)
@@ -479,13 +480,15 @@ static error_t parse_option(int key, char *argument, struct argp_state *state)
     }
 }
 
-static const struct argp argp = {
-    .options = option_table,
-    .parser = parse_option,
-    .args_doc = "FILE.dump",
-    .doc = "Print a jitdump file, record by record."
-           "\vExit status: 0 every record is sound; 3 some are not; 1 the "
-           "file can't be read; 2 wrong usage."};
+const struct argp dump_argp = {.options = option_table,
+                               .parser = parse_option,
+                               .args_doc = "FILE.dump",
+                               .doc = "Print a jitdump file, record by record.\v"
+                                      "Exit status:\n"
+                                      "  0  every record is sound\n"
+                                      "  1  the file can't be read\n"
+                                      "  2  wrong usage\n"
+                                      "  3  some records are not sound\n"};
 
 int dump_command(int argc, char **argv)
 {
@@ -493,8 +496,7 @@ int dump_command(int argc, char **argv)
     struct jit_dump dump;
     char cause[256];
     struct findings findings = {0};
-    argp_err_exit_status = EXIT_WRONG_USAGE;
-    if (argp_parse(&argp, argc, argv, 0, NULL,
+    if (help_parse(&dump_argp, argc, argv, 0,
                    &options)) { /* it ends by itself for anything but this */
         printable_line(stderr, "perfjit: out of memory");
         return EXIT_UNREADABLE;

@@ -8,18 +8,23 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-enum { EXIT_USAGE = 2 };
-
 struct export_options {
     struct view_request request;
     const struct export_format *format;
 };
 
 static const struct argp_option option_table[] = {
-    {"format", 'f', "FORMAT", 0, "folded, pprof, firefox, speedscope or callgrind", 0},
-    VIEW_OUTPUT,
+    OPTION_GROUP("Output:"),
+    {"format", 'f', "FORMAT", 0,
+     "The format, for which tool; there is no default:\nfolded: flamegraph.pl, inferno\npprof: go "
+     "tool pprof\nfirefox: profiler.firefox.com\nspeedscope: speedscope.app\ncallgrind: "
+     "kcachegrind",
+     0},
+    {"output", 'o', "FILE", 0, "Where to write (default: standard output)", 0},
+    OPTION_GROUP("Input:"),
     VIEW_INPUT,
     VIEW_OPTIONS,
+    VIEW_MESSAGES,
     {0}};
 
 static error_t parse_option(int key, char *argument, struct argp_state *state)
@@ -42,16 +47,14 @@ static error_t parse_option(int key, char *argument, struct argp_state *state)
     }
 }
 
-static const struct argp argp = {
+const struct argp export_argp = {
     .options = option_table,
     .parser = parse_option,
     .args_doc = "[FILE]",
-    .doc = "Write a recording in the format of another tool, to standard output or -o FILE.  "
-           "Inlined calls, tiers and the kernel are marked where the format can.\v"
-           "folded: flamegraph.pl, inferno. pprof: go tool pprof. firefox: profiler.firefox.com. "
-           "speedscope: speedscope.app. callgrind: kcachegrind. folded counts samples, pprof "
-           "has both, the others have the event; --weight says otherwise, but not of pprof. Exit "
-           "status as perfjit inject's."};
+    .doc = "Write a recording in the format of another tool.  Inlined calls, tiers and the kernel "
+           "are marked where the format can.\v" VIEW_FILE_DOC
+           ".  The format folded counts samples, pprof has both, the others have the event; "
+           "--weight says otherwise, but not of pprof.\n\n" HELP_EXIT_STATUS};
 
 struct export_run {
     const struct export_format *format;
@@ -84,8 +87,7 @@ int export_command(int argc, char **argv)
     struct view_input input = {.path = NULL};
     struct findings findings = {0};
     view_request_begin(&options.request, (enum profile_weight) - 1);
-    argp_err_exit_status = EXIT_USAGE;
-    int result = argp_parse(&argp, argc, argv, 0, NULL, &options)
+    int result = help_parse(&export_argp, argc, argv, 0, &options)
                      ? report_failure(&findings, "out of memory")
                      : 0;
     if (!result && options.request.weight == (enum profile_weight) - 1)

@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { EXIT_USAGE = 2, KEY_SVG = 256, KEY_TITLE };
+enum { KEY_SVG = 256, KEY_TITLE };
 
 struct flamegraph_options {
     struct view_request request;
@@ -18,11 +18,15 @@ struct flamegraph_options {
 };
 
 static const struct argp_option option_table[] = {
+    OPTION_GROUP("Output:"),
+    {"output", 'o', "FILE", 0,
+     "Where to write (default: FILE.html, or FILE.svg); - is standard output", 0},
     {"svg", KEY_SVG, 0, 0, "A picture without script, to embed", 0},
     {"title", KEY_TITLE, "TEXT", 0, "What stands above it (default: the recording's name)", 0},
-    VIEW_OUTPUT,
+    OPTION_GROUP("Input:"),
     VIEW_INPUT,
     VIEW_OPTIONS,
+    VIEW_MESSAGES,
     {0}};
 
 static error_t parse_option(int key, char *argument, struct argp_state *state)
@@ -40,14 +44,13 @@ static error_t parse_option(int key, char *argument, struct argp_state *state)
     }
 }
 
-static const struct argp argp = {
+const struct argp flamegraph_argp = {
     .options = option_table,
     .parser = parse_option,
     .args_doc = "[FILE]",
     .doc = "Write a flame graph: one HTML file that needs no network, with zoom, search, an "
-           "inverted view, threads and what ran when.\vFILE is a recording, injected or not "
-           "(default: perfjit.perf.data, perf.jit.data or perf.data); the page is FILE.html, "
-           "unless -o says otherwise, and of - standard output. Exit status as perfjit inject's."};
+           "inverted view, threads and what ran when.\v" VIEW_FILE_DOC
+           ".  Of - the page goes to standard output, too.\n\n" HELP_EXIT_STATUS};
 
 struct flamegraph_run {
     struct flamegraph_request request;
@@ -103,8 +106,7 @@ int flamegraph_command(int argc, char **argv)
     struct view_input input = {.path = NULL};
     struct findings findings = {0};
     view_request_begin(&options.request, WEIGHT_PERIOD);
-    argp_err_exit_status = EXIT_USAGE;
-    int result = argp_parse(&argp, argc, argv, 0, NULL, &options)
+    int result = help_parse(&flamegraph_argp, argc, argv, 0, &options)
                      ? report_failure(&findings, "out of memory")
                      : 0;
     result = result || view_input_open(&input, &options.request, &findings) ||

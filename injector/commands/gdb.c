@@ -8,14 +8,15 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-static const char doc[] =
-    "Start gdb on a core, or a process, with the symbols, lines and unwind tables of its JIT code, "
-    "and frames of code without tables by the frame pointer.  In a process, what was compiled "
-    "since "
-    "is read whenever it stops, or by the command perfjit-refresh.\v"
-    "The dumps are found through what the process has mapped. Exit status: gdb's; 1 it could not "
-    "be "
-    "started, or there is no dump; 2 wrong usage.";
+const struct argp gdb_argp = {
+    .options = launch_options,
+    .parser = launch_option_take,
+    .args_doc = LAUNCH_ARGS_DOC,
+    .doc =
+        "Start gdb on a core, or a process, with the symbols, lines and unwind tables of its JIT "
+        "code, "
+        "and frames of code without tables by the frame pointer.  In a process, what was compiled "
+        "since is read whenever it stops, or by the command perfjit-refresh." LAUNCH_DOC("gdb")};
 
 /* How gdb makes a new table: this program, asked for the symbols of the same process. */
 static void refresh_words(struct command_line *line, const struct snapshot_request *request,
@@ -83,5 +84,5 @@ static int start(const struct launch_request *request, const struct debugger_fil
 
 int gdb_command(int argc, char **argv)
 {
-    return launch_command(argc, argv, doc, start);
+    return launch_command(argc, argv, &gdb_argp, start);
 }

@@ -7,11 +7,13 @@
 #include <inttypes.h>
 #include <stdlib.h>
 
-static const char doc[] =
-    "Start lldb on a core, or a process, with the symbols, lines and unwind tables of the JIT code "
-    "that is alive when lldb begins; code without tables is walked by lldb's own means.\v"
-    "The dumps are found through what the process has mapped. Exit status: lldb's; 1 it could not "
-    "be started, or there is no dump; 2 wrong usage.";
+const struct argp lldb_argp = {.options = launch_options,
+                               .parser = launch_option_take,
+                               .args_doc = LAUNCH_ARGS_DOC,
+                               .doc = "Start lldb on a core, or a process, with the symbols, lines "
+                                      "and unwind tables of the JIT code "
+                                      "that is alive when lldb begins; code without tables is "
+                                      "walked by lldb's own means." LAUNCH_DOC("lldb")};
 
 /* Debian installs lldb-14 as that, and as lldb only by another package. */
 enum { NEWEST = 30, OLDEST = 11, NAME_BYTES = 16 };
@@ -68,5 +70,5 @@ static int start(const struct launch_request *request, const struct debugger_fil
 
 int lldb_command(int argc, char **argv)
 {
-    return launch_command(argc, argv, doc, start);
+    return launch_command(argc, argv, &lldb_argp, start);
 }

@@ -3,6 +3,7 @@
 #include "injector/commands/commands.h"
 #include "injector/commands/record_options.h"
 
+#include "injector/text/help_text.h"
 #include "injector/text/printable_text.h"
 
 #include <argp.h>
@@ -10,35 +11,24 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { EXIT_USAGE = 2, KEY_EXIT_STATUS = 300, KEY_KEEP, KEY_DURATION };
+enum { KEY_EXIT_STATUS = 300, KEY_KEEP, KEY_DURATION };
 enum { STACK_BYTES_MOST = 65528, PID_MOST = 1 << 22 };
 
 static const struct argp_option option_table[] = {
-    {"freq", 'F', "HZ", 0, "Samples a second, or max (default: 999)", 0},
-    {"call-graph", 'g', "fp|dwarf[,BYTES]|none", 0,
-     "Call chains: by frame pointers (default); from a copy of the stack, as code without frame "
-     "pointers needs (default for Python, also where the command's words name it); or none",
-     0},
-    {"event", 'e', "EVENT", 0,
-     "What is sampled, as perf list names it (default: cycles, or cpu-clock where there are none)",
-     0},
+    OPTION_GROUP("What is recorded:"),
     {"pid", 'p', "PID[,PID...]", 0, "Record processes that run already, until Ctrl-C or their end",
      0},
+    {"duration", KEY_DURATION, "SECONDS", 0, "Record no longer than that; ends the command", 0},
+    RECORD_OPTIONS,
+    OPTION_GROUP("Output:"),
     {"output", 'o', "NAME", 0, "Write NAME.perf.data and NAME.perf.data.dso/ (default: perfjit)",
      0},
-    {"runtime", RECORD_KEY_RUNTIME, "NAME|none", 0,
-     "Whose switches are set: node, deno, bun, php, java, python, erl, ruby, dotnet, mono, lli, "
-     "julia, qemu, qemu-system, jsc, moarvm, qml or onednn; or nobody's (default: by what the "
-     "command is)",
-     0},
-    {"duration", KEY_DURATION, "SECONDS", 0, "Record no longer than that; ends the command", 0},
-    {"exit-status", KEY_EXIT_STATUS, 0, 0,
-     "End with the command's exit status, or 128 and the signal that ended it", 0},
     {"keep", KEY_KEEP, 0, 0,
      "Leave dumps and perf maps where they are, and perf's own recording as NAME.recording", 0},
-    {"perf", RECORD_KEY_PERF, "FILE", 0, "The perf to run (default: perf)", 0},
+    {"exit-status", KEY_EXIT_STATUS, 0, 0,
+     "End with the command's exit status, or 128 and the signal that ended it", 0},
     {"verbose", 'v', 0, 0, "Print every finding, and what was read and written", 0},
-    {"quiet", 'q', 0, 0, "Print nothing but the reason of a failure", 0},
+    OPTION_QUIET,
     {0}};
 
 static void take_stacks(struct record_options *options, const char *argument,
@@ -198,23 +188,22 @@ static error_t parse_option(int key, char *argument, struct argp_state *state)
     }
 }
 
-static const struct argp argp = {
+const struct argp record_argp = {
     .options = option_table,
     .parser = parse_option,
     .args_doc = "[--] COMMAND [ARGUMENT...]\n-p PID[,PID...]",
     .doc = "Run a command with what its runtime needs to log JIT code, record it with perf, and "
            "write a recording that names and unwinds it: for perf report, perfjit report, and "
            "perfjit flamegraph.\v"
-           "Each switch that is set is printed; nothing of it outlives the run. Exit status: as "
-           "perfjit inject's (0 done; 3 done, but parts were skipped, unless a signal ended the "
-           "command; 1 nothing written; 2 wrong "
-           "usage), or with --exit-status the command's."};
+           "Each switch that is set is printed; nothing of it outlives the "
+           "run.\n\n" HELP_EXIT_STATUS
+           "\nIf a signal ended the command, its last record may be cut short, and that is no 3.  "
+           "With --exit-status the status is the command's."};
 
 int record_command(int argc, char **argv)
 {
     struct record_options options;
     record_options_default(&options);
-    argp_err_exit_status = EXIT_USAGE;
-    argp_parse(&argp, argc, argv, ARGP_IN_ORDER, NULL, &options);
+    help_parse(&record_argp, argc, argv, ARGP_IN_ORDER, &options);
     return record_and_inject(&options);
 }

@@ -15,7 +15,6 @@
 #include <string.h>
 
 enum {
-    EXIT_USAGE = 2,
     KEY_CALLERS = 256,
     KEY_CALLEES,
     KEY_THREADS,
@@ -36,18 +35,26 @@ struct report_options {
 };
 
 static const struct argp_option option_table[] = {
+    OPTION_GROUP("What is shown:"),
     {"callers", KEY_CALLERS, "NAME", 0, "Who calls the functions with NAME in theirs", 0},
-    {"callees", KEY_CALLEES, "NAME", 0, "What they call", 0},
-    {"by", KEY_BY, "process|thread|tier|runtime|kind", 0, "A row for each of these", 0},
-    {"threads", KEY_THREADS, 0, 0, "--by thread", 0},
+    {"callees", KEY_CALLEES, "NAME", 0, "What the functions with NAME in theirs call", 0},
+    {"by", KEY_BY, "WHAT", 0,
+     "A row for each of these:\nprocess, thread: what ran\ntier: how its code was "
+     "compiled\nruntime: whose JIT code it is\nkind: JIT code, native code, the kernel, ...",
+     0},
+    {"threads", KEY_THREADS, 0, 0, "The same as --by thread", 0},
+    {"jit", KEY_JIT, 0, 0, "Functions of JIT code alone", 0},
+    {"sort", KEY_SORT, "BY", 0,
+     "The order of functions, by what they took:\nself: themselves (default)\ntotal: with all that "
+     "they call",
+     0},
+    {"rows", 'n', "COUNT", 0, "Print so many rows (default: 30; 0: all)", 0},
     {"gprof", KEY_GPROF, 0, 0, "A flat profile and a call graph, as gprof prints them", 0},
     {"json", KEY_JSON, 0, 0, "All functions, or rows, as JSON", 0},
-    {"sort", KEY_SORT, "self|total", 0,
-     "Functions by what they took themselves (default), or with all that they call", 0},
-    {"jit", KEY_JIT, 0, 0, "Functions of JIT code alone", 0},
-    {"rows", 'n', "COUNT", 0, "Print so many rows (default: 30; 0: all)", 0},
+    OPTION_GROUP("Input:"),
     VIEW_INPUT,
     VIEW_OPTIONS,
+    VIEW_MESSAGES,
     {0}};
 
 static size_t rows_in(const char *word, struct argp_state *state)
@@ -120,13 +127,12 @@ static error_t parse_option(int key, char *argument, struct argp_state *state)
     }
 }
 
-static const struct argp argp = {
+const struct argp report_argp = {
     .options = option_table,
     .parser = parse_option,
     .args_doc = "[FILE]",
     .doc = "Say where the time of a recording went: a row for each function, with what it is and "
-           "where it stands.\vFILE is a recording, injected or not (default: perfjit.perf.data, "
-           "perf.jit.data or perf.data). Exit status as perfjit inject's."};
+           "where it stands.\v" VIEW_FILE_DOC ".\n\n" HELP_EXIT_STATUS};
 
 /* ---- How much is named ---- */
 
@@ -348,8 +354,7 @@ int report_command(int argc, char **argv)
     struct view_input input = {.path = NULL};
     struct findings findings = {0};
     view_request_begin(&options.request, WEIGHT_PERIOD);
-    argp_err_exit_status = EXIT_USAGE;
-    int result = argp_parse(&argp, argc, argv, 0, NULL, &options)
+    int result = help_parse(&report_argp, argc, argv, 0, &options)
                      ? report_failure(&findings, "out of memory")
                      : 0;
     result = result || view_input_open(&input, &options.request, &findings) ||

@@ -13,7 +13,7 @@
 #include <errno.h>
 #include <string.h>
 
-enum { EXIT_DONE = 0, EXIT_FAILED = 1, EXIT_USAGE = 2, EXIT_SKIPPED = 3 };
+enum { EXIT_DONE = 0, EXIT_FAILED = 1, EXIT_SKIPPED = 3 };
 
 enum { KEY_JSON = 1024, KEY_CORE };
 
@@ -24,10 +24,12 @@ struct symbols_options {
 };
 
 static const struct argp_option option_table[] = {
-    {"core", KEY_CORE, "CORE", 0, "The process that left this core", 0},
+    OPTION_GROUP("Output:"),
     {"output", 'o', "DIR", 0, "Where to write the ELF files (default: jit-symbols)", 0},
     {"json", KEY_JSON, 0, 0, "Print the table as one object, with all functions", 0},
-    SNAPSHOT_OPTIONS,
+    SNAPSHOT_PROCESS_OPTIONS,
+    {"core", KEY_CORE, "CORE", 0, "The process that left this core", 0},
+    SNAPSHOT_FILE_OPTIONS,
     {0}};
 
 static error_t parse_option(int key, char *argument, struct argp_state *state)
@@ -56,16 +58,21 @@ static error_t parse_option(int key, char *argument, struct argp_state *state)
     }
 }
 
-static const struct argp argp = {
+const struct argp symbols_argp = {
     .options = option_table,
     .parser = parse_option,
     .args_doc = "--core CORE\n-p PID\nFILE.dump...",
-    .doc = "Write ELF files of the JIT code that was alive in a process: symbols, source lines, "
-           "inlined calls and unwind tables for a debugger, and print which is where. In gdb: "
-           "add-symbol-file FILE -o BASE; in lldb: target modules add FILE, then target modules "
-           "load --file FILE --slide BASE.\vThe dumps are found through what the process has "
-           "mapped. Exit status: 0 written; 3 written, but parts of the dumps had to be skipped, "
-           "as reported on stderr; 1 nothing written; 2 wrong usage."};
+    .doc =
+        "Write ELF files of the JIT code that was alive in a process: symbols, source lines, "
+        "inlined calls and unwind tables for a debugger, and print which is where.\v" SNAPSHOT_DOC
+        "In gdb: add-symbol-file FILE -o BASE.  In lldb: target modules add FILE, then target "
+        "modules "
+        "load --file FILE --slide BASE.\n\n"
+        "Exit status:\n"
+        "  0  written\n"
+        "  1  nothing was written\n"
+        "  2  wrong usage\n"
+        "  3  written, but parts of the dumps were skipped, as reported on stderr\n"};
 
 static int write_symbols(const struct symbols_options *options, struct findings *findings)
 {
@@ -92,8 +99,7 @@ int symbols_command(int argc, char **argv)
     struct symbols_options options = {.output = "jit-symbols"};
     struct findings findings = {0};
     int status = EXIT_FAILED;
-    argp_err_exit_status = EXIT_USAGE;
-    if (argp_parse(&argp, argc, argv, 0, NULL, &options))
+    if (help_parse(&symbols_argp, argc, argv, 0, &options))
         report_failure(&findings, "out of memory");
     findings.verbose = options.request.verbose;
     if (!findings.failure[0] && !write_symbols(&options, &findings))

@@ -13,11 +13,11 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { EXIT_FAILED = 1, EXIT_USAGE = 2 };
+enum { EXIT_FAILED = 1 };
 
-static const struct argp_option option_table[] = {SNAPSHOT_OPTIONS, {0}};
+const struct argp_option launch_options[] = {SNAPSHOT_PROCESS_OPTIONS, SNAPSHOT_FILE_OPTIONS, {0}};
 
-static error_t parse_option(int key, char *argument, struct argp_state *state)
+error_t launch_option_take(int key, char *argument, struct argp_state *state)
 {
     struct launch_request *options = state->input;
     struct snapshot_request *request = &options->snapshot;
@@ -76,20 +76,14 @@ static int own_arguments(int argc, char **argv, char ***rest)
     return argc;
 }
 
-int launch_command(int argc, char **argv, const char *doc, launch_debugger *start)
+int launch_command(int argc, char **argv, const struct argp *argp, launch_debugger *start)
 {
-    const struct argp argp = {
-        .options = option_table,
-        .parser = parse_option,
-        .args_doc = "[PROGRAM] CORE [-- ARGUMENT...]\n-p PID [PROGRAM] [-- ARGUMENT...]",
-        .doc = doc};
     struct launch_request options = {0};
     struct debugger_files files = {0};
     struct findings findings = {0};
     int status = EXIT_FAILED;
-    argp_err_exit_status = EXIT_USAGE;
     argc = own_arguments(argc, argv, &options.rest);
-    if (argp_parse(&argp, argc, argv, 0, NULL, &options))
+    if (help_parse(argp, argc, argv, 0, &options))
         report_failure(&findings, "out of memory");
     findings.verbose = options.snapshot.verbose;
     if (!findings.failure[0])

@@ -17,52 +17,20 @@ struct snapshot_request {
 /* The keys of the options that fill it in. */
 enum snapshot_option_key { KEY_SNAPSHOT_AT = 768 };
 
-/* For the tables of the commands that have them: 'p', --at, and where dumps are. */
-#define SNAPSHOT_OPTIONS                                                                           \
-    {"pid", 'p', "PID", 0, "The process with this pid, which goes on", 0},                         \
-        {"at",                                                                                     \
-         KEY_SNAPSHOT_AT,                                                                          \
-         "TIME",                                                                                   \
-         0,                                                                                        \
-         "The code at this time of its dump, in ns, as perfjit dump prints it (default: after "    \
-         "all "                                                                                    \
-         "that was logged)",                                                                       \
-         0},                                                                                       \
-        {"jitdump",                                                                                \
-         KEY_JITDUMP,                                                                              \
-         "[PID:]FILE",                                                                             \
-         0,                                                                                        \
-         "Read this dump too: one that was moved, or that is not named in the core",               \
-         0},                                                                                       \
-        {"perf-map",                                                                               \
-         KEY_PERF_MAP,                                                                             \
-         "[PID:]FILE",                                                                             \
-         0,                                                                                        \
-         "Read this perf map too, for the process whose pid is in its name (perf-<pid>.map) or "   \
-         "PID",                                                                                    \
-         0},                                                                                       \
-        {"no-perf-map",                                                                            \
-         KEY_NO_PERF_MAP,                                                                          \
-         0,                                                                                        \
-         0,                                                                                        \
-         "Read no perf map (/tmp/perf-<pid>.map) but those given with --perf-map",                 \
-         0},                                                                                       \
-        {"root",                                                                                   \
-         KEY_ROOT,                                                                                 \
-         "DIR",                                                                                    \
-         0,                                                                                        \
-         "Where the process's root file system is: a container's, or a copy of another machine's", \
-         0},                                                                                       \
-        {"force",                                                                                  \
-         'f',                                                                                      \
-         0,                                                                                        \
-         0,                                                                                        \
-         "Read dumps that belong to another user: neither to you, nor to root, nor to the owner "  \
-         "of the core",                                                                            \
-         0},                                                                                       \
+/* For the tables of the commands that have them: whose code, and where its dumps are. */
+#define SNAPSHOT_PROCESS_OPTIONS                                                                   \
+    OPTION_GROUP("Process:"),                                                                      \
+        {"pid", 'p', "PID", 0, "The process with this pid, which goes on", 0},                     \
     {                                                                                              \
-        "verbose", 'v', 0, 0, "Print every finding", 0                                             \
+        "at", KEY_SNAPSHOT_AT, "TIME", 0,                                                          \
+            "The code at this time of its dump, in ns, as perfjit dump prints it (default: after " \
+            "all that was logged)",                                                                \
+            0                                                                                      \
     }
+#define SNAPSHOT_FILE_OPTIONS                                                                      \
+    OPTION_GROUP("Dumps and perf maps:"), RECORDING_FILE_OPTIONS, RECORDING_TRUST_OPTIONS,         \
+        OPTION_GROUP("Messages:"), OPTION_VERBOSE
+#define SNAPSHOT_DOC "The dumps are found through what the process has mapped.\n\n"
 
 /* Take an option of these.  Returns as an argp parser. */
 error_t snapshot_request_take(struct snapshot_request *request, int key, char *argument,

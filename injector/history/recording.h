@@ -6,6 +6,7 @@
 #include "injector/history/process/process_reading.h"
 #include "injector/history/timeline/timeline.h"
 #include "injector/recording/perf_data/perf_input.h"
+#include "injector/text/help_text.h"
 
 #include <argp.h>
 
@@ -23,6 +24,42 @@ struct recording_request {
 
 /* The keys of the options that fill it in. */
 enum recording_option_key { KEY_ROOT = 512, KEY_PERF_MAP, KEY_NO_PERF_MAP, KEY_JITDUMP };
+
+/* For tables of argp's: which dumps and maps are read as well, and which are trusted. */
+#define RECORDING_FILE_OPTIONS                                                                     \
+    {"jitdump",                                                                                    \
+     KEY_JITDUMP,                                                                                  \
+     "[PID:]FILE",                                                                                 \
+     0,                                                                                            \
+     "Read this dump too: one that was moved, or that the input does not name.  PID: it is of "    \
+     "this process",                                                                               \
+     0},                                                                                           \
+        {"perf-map",                                                                               \
+         KEY_PERF_MAP,                                                                             \
+         "[PID:]FILE",                                                                             \
+         0,                                                                                        \
+         "Read this perf map too, for the process whose pid is in its name (perf-<pid>.map), or "  \
+         "PID",                                                                                    \
+         0},                                                                                       \
+    {                                                                                              \
+        "root", KEY_ROOT, "DIR", 0,                                                                \
+            "Where the root file system of the processes is: a container's, or a copy of another " \
+            "machine's",                                                                           \
+            0                                                                                      \
+    }
+#define RECORDING_TRUST_OPTIONS                                                                    \
+    {"no-perf-map",                                                                                \
+     KEY_NO_PERF_MAP,                                                                              \
+     0,                                                                                            \
+     0,                                                                                            \
+     "Read no perf map (/tmp/perf-<pid>.map) but those given with --perf-map",                     \
+     0},                                                                                           \
+    {                                                                                              \
+        "force", 'f', 0, 0,                                                                        \
+            "Read dumps that belong to another user: neither to you, nor to root, nor to the "     \
+            "owner of the input",                                                                  \
+            0                                                                                      \
+    }
 
 /* Take an option.  Returns as an argp parser: 0, ENOMEM, or ARGP_ERR_UNKNOWN for a key that is not
  * its own. */

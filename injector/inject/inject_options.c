@@ -7,8 +7,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { EXIT_USAGE = 2 };
-
 /* ---- The command line ---- */
 
 enum option_key {
@@ -24,57 +22,48 @@ enum option_key {
 };
 
 static const struct argp_option option_table[] = {
+    OPTION_GROUP("Input:"),
     {"input", 'i', "FILE", 0,
      "The recording, as FILE alone (default: perf.data); - is standard input", 0},
+    RECORDING_FILE_OPTIONS,
+    RECORDING_TRUST_OPTIONS,
+    OPTION_GROUP("Output:"),
     {"output", 'o', "FILE", 0,
      "Where to write (default: beside the input and named after it, perf.jit.data for perf.data); "
      "- is standard output",
      0},
-    {"layout", KEY_LAYOUT, "image|function", 0,
-     "One ELF file for many functions (default), or one for each, as perf inject does", 0},
-    {"rows", KEY_ROWS, "name|body|function", 0,
-     "What perf report shows as one row: all code of one name, in whatever process (default); each "
-     "body that was compiled; or all code of a function, whatever tier its name tells.  With "
-     "layout "
-     "function, or if user stacks are kept, it is each body",
-     0},
     {"dso-dir", KEY_DSO_DIR, "DIR", 0, "Where to write the ELF files (default: <output>.dso)", 0},
-    {"jitdump", KEY_JITDUMP, "[PID:]FILE", 0,
-     "Read this dump too: one that was moved, or that the recording does not name.  PID: it is of "
-     "this process of the recording",
+    {"layout", KEY_LAYOUT, "LAYOUT", 0,
+     "How many ELF files are written:\nimage: one for many functions (default)\nfunction: one for "
+     "each, as perf inject does",
      0},
-    {"perf-map", KEY_PERF_MAP, "[PID:]FILE", 0,
-     "Read this perf map too, for the process whose pid is in its name (perf-<pid>.map) or PID", 0},
-    {"no-perf-map", KEY_NO_PERF_MAP, 0, 0,
-     "Read no perf map (/tmp/perf-<pid>.map) but those given with --perf-map", 0},
-    {"root", KEY_ROOT, "DIR", 0,
-     "Where the root file system of the recorded processes is: a container's, or a copy of another "
-     "machine's",
+    {"rows", KEY_ROWS, "ROWS", 0,
+     "What perf report shows as one row.  With --layout function, or where user stacks are kept, "
+     "it is body:\nname: all code of one name, in whatever process (default)\nbody: each body that "
+     "was compiled\nfunction: all code of a function, whatever tier its name tells",
      0},
-    {"force", 'f', 0, 0,
-     "Read dumps that belong to another user: neither to you, nor to root, nor to the owner of "
-     "FILE",
-     0},
-    {"list-quirks", KEY_LIST_QUIRKS, 0, 0,
-     "Explain what is reported as \"repaired\", do nothing else", 0},
-    {"stacks", KEY_STACKS, "unwind|keep", 0,
-     "Unwind the user stacks of --call-graph dwarf here: they become call chains, without "
-     "registers "
-     "(default); or leave them to perf",
+    {"no-lines", KEY_NO_LINES, 0, 0, "Leave out source lines and inlined calls", 0},
+    {"compress-debug", KEY_COMPRESS_DEBUG, 0, 0,
+     "Compress the lines and inlined calls in the ELF files (with zlib)", 0},
+    OPTION_GROUP("Call chains:"),
+    {"stacks", KEY_STACKS, "WHAT", 0,
+     "What becomes of the user stacks of --call-graph dwarf:\nunwind: call chains, without "
+     "registers (default)\nkeep: they stay as they are, for perf",
      0},
     {"stitch", KEY_STITCH, 0, 0,
      "Where the copy of a stack ends: take the outer frames of the thread's last whole stack, if "
      "that has the same frame there; an inference",
      0},
-    {"inlines", KEY_INLINES, "dwarf|frames|none", 0,
-     "Tell of inlined calls in the ELF files' debug info, which perf reads by addr2line; as frames "
-     "in call chains (default where stacks are unwound); or not at all",
+    {"inlines", KEY_INLINES, "WHERE", 0,
+     "Where inlined calls are told of:\ndwarf: in the ELF files' debug info, which perf reads by "
+     "addr2line\nframes: as frames in call chains (default where stacks are unwound)\nnone: "
+     "nowhere",
      0},
-    {"no-lines", KEY_NO_LINES, 0, 0, "Leave out source lines and inlined calls", 0},
-    {"compress-debug", KEY_COMPRESS_DEBUG, 0, 0,
-     "Compress the lines and inlined calls in the ELF files (with zlib)", 0},
+    OPTION_GROUP("Messages:"),
+    {"list-quirks", KEY_LIST_QUIRKS, 0, 0,
+     "Explain what is reported as \"repaired\", do nothing else", 0},
     {"verbose", 'v', 0, 0, "Print every finding, and what was read and written", 0},
-    {"quiet", 'q', 0, 0, "Print nothing but the reason of a failure", 0},
+    OPTION_QUIET,
     {0}};
 
 /* Which of WORDS the argument of OPTION is.  After them NULL, and how a message lists them. */
@@ -176,16 +165,14 @@ static error_t parse_option(int key, char *argument, struct argp_state *state)
     }
 }
 
-static const struct argp argp = {.options = option_table,
-                                 .parser = parse_option,
-                                 .args_doc = "[FILE]",
-                                 .doc = "Rewrite a recording of perf record -k mono so that perf "
-                                        "report names JIT-compiled code.\vThe "
-                                        "dumps are found through the recording, perf maps by the "
-                                        "pids in it. Exit status: 0 done; 3 "
-                                        "done, but parts of the input had to be skipped, as "
-                                        "reported on stderr; 1 nothing written; 2 "
-                                        "wrong usage."};
+const struct argp inject_argp = {
+    .options = option_table,
+    .parser = parse_option,
+    .args_doc = "[FILE]",
+    .doc =
+        "Rewrite a recording of perf record -k mono so that perf report names JIT-compiled code.\v"
+        "The dumps are found through the recording, perf maps by the pids in "
+        "it.\n\n" HELP_EXIT_STATUS};
 
 /* ---- Names that were not given ---- */
 
@@ -246,8 +233,7 @@ int inject_options_read(struct inject_options *options, int argc, char **argv,
                         struct findings *findings)
 {
     *options = defaults;
-    argp_err_exit_status = EXIT_USAGE;
-    if (argp_parse(&argp, argc, argv, ARGP_IN_ORDER, NULL, options))
+    if (help_parse(&inject_argp, argc, argv, ARGP_IN_ORDER, options))
         return report_failure(findings, "out of memory");
     return complete_options(options, findings);
 }

@@ -53,6 +53,8 @@ int inject_options_read(struct inject_options *options, int argc, char **argv,
 int inject_options_default(struct inject_options *options, const char *input, const char *output,
                            struct findings *findings);
 
+extern const struct argp inject_argp;
+
 void inject_options_free(struct inject_options *options);
 
 #endif

@@ -22,10 +22,6 @@ struct view_request {
 
 /* The options that fill it in, for a table of argp's. */
 enum view_option_key { VIEW_EVENT = 600, VIEW_PID, VIEW_WEIGHT };
-#define VIEW_OUTPUT                                                                                \
-    {                                                                                              \
-        "output", 'o', "FILE", 0, "Where to write", 0                                              \
-    }
 #define VIEW_INPUT                                                                                 \
     {                                                                                              \
         "input", 'i', "FILE", 0, "FILE, said as to perf", 0                                        \
@@ -38,19 +34,22 @@ enum view_option_key { VIEW_EVENT = 600, VIEW_PID, VIEW_WEIGHT };
      "Which event of the recording, as perf evlist names it (default: the first)",                 \
      0},                                                                                           \
         {"pid", VIEW_PID, "PID", 0, "This process alone", 0},                                      \
-        {"weight", VIEW_WEIGHT, "period|samples", 0, "Add up the event, or count samples", 0},     \
-        {"jitdump",                                                                                \
-         KEY_JITDUMP,                                                                              \
-         "[PID:]FILE",                                                                             \
+        {"weight",                                                                                 \
+         VIEW_WEIGHT,                                                                              \
+         "WHAT",                                                                                   \
          0,                                                                                        \
-         "Read this dump too, if the recording has not been injected",                             \
+         "What is added up:\nperiod: the event\nsamples: one for each sample",                     \
          0},                                                                                       \
-        {"perf-map", KEY_PERF_MAP, "[PID:]FILE", 0, "And this perf map", 0},                       \
-        {"root", KEY_ROOT, "DIR", 0, "Where the recorded processes' root directory is", 0},        \
-        {"verbose", 'v', 0, 0, "Print every finding", 0},                                          \
+        RECORDING_FILE_OPTIONS
+#define VIEW_MESSAGES                                                                              \
+    OPTION_GROUP("Messages:"), OPTION_VERBOSE,                                                     \
     {                                                                                              \
         "quiet", 'q', 0, 0, "Print no findings", 0                                                 \
     }
+
+#define VIEW_FILE_DOC                                                                              \
+    "FILE is a recording, injected or not (default: perfjit.perf.data, perf.jit.data or "          \
+    "perf.data)"
 
 /* Begin with what is meant if nothing is said.  WEIGHT is the default. */
 void view_request_begin(struct view_request *request, enum profile_weight weight);

@@ -81,7 +81,7 @@ without_pages() {
     rm -rf built/man/* built/completions/*/*
     touch built/man/{perfjit.1,perfjit-inject.1,jitdump_open.3,perfjit-formats.5,perfjit.7}
     touch built/completions/{bash/perfjit,zsh/_perfjit,fish/perfjit.fish}
-    BUILD=$PWD/built make_here install DESTDIR="$PWD/root" PREFIX=/usr -o all -o libraries -o "$PWD/built/perfjit" -o manuals
+    BUILD=$PWD/built make_here install DESTDIR="$PWD/root" PREFIX=/usr -o all -o libraries -o "$PWD/built/perfjit" -o manuals -o library-manuals
     files_below root/usr/share >installed
     sort <<'EOF' | same installed /dev/stdin
 ./bash-completion/completions/perfjit
