@@ -27,6 +27,7 @@
 #include "injector/text/file_name.h"
 #include "injector/text/plural.h"
 #include "injector/text/printable_text.h"
+#include "injector/unwind/frame_pointers.h"
 #include "injector/unwind/stacks/chain_records.h"
 
 #include <inttypes.h>
@@ -441,6 +442,20 @@ static void print_unknown(const struct sample_census *census, const char *path)
     printable_line(stderr, "perfjit:     what to do: perfjit check %s", path);
 }
 
+/* Nearly all functions are to be of that kind: those that call nothing need no frame anyway. */
+static void print_frameless(const struct injection *run)
+{
+    const struct machine *machine = recording_machine(run->in.records.file, machine_here());
+    struct frame_pointers counts = {0};
+    for (size_t i = 0; machine_unwinds(machine) && i < run->in.processes.count; i++)
+        frame_pointers_count(&counts, &run->in.processes.items[i].log, machine);
+    if (counts.without_pointer * 10 > counts.with_tables * 9)
+        printable_line(stderr,
+                       "perfjit: %zu of %zu functions with unwind tables keep no frame pointer: "
+                       "their callers are seen only in copied stacks: -g dwarf",
+                       counts.without_pointer, counts.with_tables);
+}
+
 static void print_summary(struct injection *run, const struct inject_options *options,
                           const struct findings *findings)
 {
@@ -491,6 +506,8 @@ int inject_recording(const struct inject_options *options, struct findings *find
     progress_end(&findings->progress);
     if (!result && options->verbose && !options->quiet)
         print_details(&run);
+    if (!result && !options->quiet && options->follows_pointers)
+        print_frameless(&run);
     if (!result && !options->quiet)
         print_summary(&run, options, findings);
     if (result && !options->quiet)

@@ -39,6 +39,7 @@ struct inject_options {
      * code is written as well, and it is said; a dump that ends in a record is a loss only if
      * samples or stacks are unknown. */
     bool after_record;
+    bool follows_pointers; /* and its stacks are those of frame pointers */
 };
 
 /* Read the command line ARGV, and name what it does not.  Prints help, and ends the program, where

@@ -66,7 +66,7 @@ record_it() {
 
 left_nothing() {
     [ -z "$(ls -A "$TMPDIR")" ] || complain "left in TMPDIR: $(find "$TMPDIR")"
-    ls | grep -vE '^(perfjit|my)\.(perf\.data|perf\.data\.dso)$' | diff "$BATS_TEST_TMPDIR/before" - ||
+    ls | grep -vE '^(perfjit|my)\.perf\.data(\.old)?(\.dso)?$' | diff "$BATS_TEST_TMPDIR/before" - ||
         complain "the directory has other files than before"
     [ ! -e perfjit.perf.data ] || for pid in $(perf script -i perfjit.perf.data --show-task-events 2>/dev/null |
         sed -nE 's/.*PERF_RECORD_COMM.*:([0-9]+)\/[0-9]+$/\1/p' | sort -u); do

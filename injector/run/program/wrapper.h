@@ -6,6 +6,7 @@
 #ifndef PERFJIT_WRAPPER_H
 #define PERFJIT_WRAPPER_H
 
+#include <stdbool.h>
 #include <stddef.h>
 
 /* What is known of a command's words. */
@@ -17,6 +18,10 @@ struct wrapped_command {
      * variables away, which are env and sudo, and where more of them have to stand so that the
      * program gets them.  0: it gets all there are. */
     size_t assignments, behind_assignments;
+    /* As whom and where the program starts, in the words' own terms; NULL: as this process does.
+     * Of su, too, which is no wrapper here. */
+    const char *user, *group, *directory, *root;
+    bool with_groups; /* all those of the user */
 };
 
 /* Of WORDS, up to a NULL. */
