@@ -18,13 +18,13 @@ static void print_usage(FILE *stream)
     fprintf(stream, "Usage: perfjit COMMAND [OPTION...]\n\n");
     for (const struct command *command = commands; command->name; command++)
         fprintf(stream, "  %-10s %s\n", command->name, command->purpose);
-    fprintf(stream, "\nperfjit COMMAND --help tells a command's options and exit statuses,\n"
+    fprintf(stream, "\nperfjit COMMAND --help shows a command's options and exit statuses,\n"
                     "perfjit --version the version.\n");
 }
 
-/* Large arrays that grow are copied less, and memory that is free again is used again, instead of
- * given back and asked for once more: pages that the system must fill with zeros are a tenth of the
- * time of a large profile.  Not what a million functions have: it is given back as soon as it is
+/* Large arrays that grow are copied less.  Memory that is free is used again, instead of given back
+ * and requested once more: pages that the system must fill with zeros are a tenth of the time of a
+ * large profile.  The memory of a million functions is not kept: it is given back as soon as it is
  * free. */
 static void keep_memory(void)
 {
@@ -33,8 +33,7 @@ static void keep_memory(void)
     mallopt(M_TRIM_THRESHOLD, INT_MAX);
 }
 
-/* Where standard streams were closed, what is opened first would be written to as if it were
- * one. */
+/* If standard streams were closed, the first opened file would be written to as if it were one. */
 static void keep_streams_free(void)
 {
     int fd;

@@ -1,7 +1,7 @@
-/* A map from address ranges to numbers: who owns which addresses at one moment.
+/* A map from address ranges to numbers: the owner of each address at one moment.
  *
  * Ranges are half open, [start, end), never empty and never overlap.  Setting a range takes its
- * addresses from whoever had them and leaves the rest of their ranges in place.
+ * addresses from their owners and leaves the rest of the owners' ranges in place.
  *
  *     0        10        20        30
  *     |--- 7 ---|         |--- 9 ---|

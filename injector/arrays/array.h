@@ -79,8 +79,8 @@ static inline void array_in_large_pages(void *items, size_t bytes)
  * freed. */
 enum { HEAP_BLOCK_BYTES = 8 << 20 };
 
-/* The same for arrays still to be allocated, BYTES in all, none of them larger than a heap's block:
- * it prepares free heap memory for them, which for that moment is one block. */
+/* The same for arrays still to be allocated, BYTES in all, none of them larger than a heap's block.
+ * It prepares free heap memory for them; for that moment this memory is one block. */
 static inline void arrays_expect(size_t bytes)
 {
     enum { MAX_BYTES = 31 << 20 }; /* the largest threshold of glibc is 32 MB */
@@ -107,8 +107,8 @@ static inline void *array_expect(void *items, size_t wanted, size_t *capacity, s
     return moved;
 }
 
-/* Whether the COUNT ITEMS of ITEM_BYTES are in order. What runtimes produce mostly is, by time and
- * by address, and checking costs little. */
+/* Whether the COUNT ITEMS of ITEM_BYTES are in order.  Items from runtimes mostly are in order, by
+ * time and by address, and checking costs little. */
 static inline bool array_in_order(const void *items, size_t count, size_t item_bytes,
                                   int (*compare)(const void *, const void *))
 {

@@ -1,8 +1,9 @@
 /* Binary search.
  *
- * array_bisect(at, count, is_before) sets AT, a size_t variable, to the first of COUNT indices for
- * which IS_BEFORE, an expression in AT, is false; to COUNT if it is true for all.  The items stand
- * in such an order that no item for which it is true follows one for which it is false:
+ * array_bisect(at, count, is_before) finds the first of COUNT indices for which IS_BEFORE is false.
+ * IS_BEFORE is an expression in AT, a size_t variable.  AT is set to that index, or to COUNT if
+ * IS_BEFORE is true for all.  The items stand in such an order that no item for which it is true
+ * follows one for which it is false:
  *
  *     size_t at;
  *     array_bisect(at, count, ranges[at].end <= addr);     the first range that ends after addr

@@ -1,7 +1,7 @@
 /* Sorting by the 64-bit number that each item begins with: an address, an offset, a time, an id.
  *
- * What runtimes produce mostly is in order already, and checking costs little.  Items with equal
- * numbers may change places; run_sort keeps them, and is faster for what consists of few runs.
+ * Items from runtimes mostly are in order already, and checking costs little.  Items with equal
+ * numbers may change places.  run_sort keeps them in order, and is faster for a few runs.
  */
 #ifndef PERFJIT_NUMBER_SORT_H
 #define PERFJIT_NUMBER_SORT_H

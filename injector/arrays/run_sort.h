@@ -17,7 +17,7 @@ static inline uint64_t run_sort_key(const unsigned char *item)
     return key;
 }
 
-/* Where the run that begins at ITEM ends; END is the end of all items. */
+/* The end of the run that begins at ITEM; END is the end of all items. */
 static inline const unsigned char *run_sort_end(const unsigned char *item, const unsigned char *end,
                                                 size_t item_bytes)
 {

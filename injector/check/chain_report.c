@@ -48,14 +48,15 @@ static void set_worst(struct chain_row *row)
             row->worst = i;
 }
 
-/* Those of one name stand together, functions in front of files. */
+/* Entries of one name stand together, functions in front of files. */
 static int by_name(const void *left, const void *right)
 {
     const struct chain_row *a = left, *b = right;
     return a->jit != b->jit ? (a->jit ? -1 : 1) : strcmp(a->name, b->name);
 }
 
-/* Wrong tables first, then whatever ends chains early, then what the copy cuts. */
+/* Wrong tables first, then other causes that end chains early, then the chains that the copy
+ * cuts. */
 static int by_harm(const void *left, const void *right)
 {
     const struct chain_row *a = left, *b = right;

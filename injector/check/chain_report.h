@@ -1,4 +1,4 @@
-/* What perfjit check --chains says: where call chains end, and why. */
+/* The output of perfjit check --chains: where call chains end, and why. */
 #ifndef PERFJIT_CHAIN_REPORT_H
 #define PERFJIT_CHAIN_REPORT_H
 

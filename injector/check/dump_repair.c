@@ -22,13 +22,13 @@ struct repairer {
     const struct jit_dump *dump;
     struct output_file *output;
     struct findings *findings;
-    struct jit_record *group; /* what stands in front of a LOAD, until that comes */
+    struct jit_record *group; /* the records in front of a LOAD, until the LOAD comes */
     size_t group_count, group_capacity;
     struct residence *residences; /* since the last header */
     size_t residence_count, residence_capacity;
     size_t ended; /* those before this one are to be ended by the next record */
     uint64_t close_time;
-    bool foreign; /* a header said that what follows is another process's */
+    bool foreign; /* a header said that the records behind it are another process's */
 };
 
 /* ---- Writing ---- */
@@ -79,8 +79,8 @@ static int write_unload(struct repairer *repairer, const struct residence *code,
     return output_file_write(repairer->output, bytes, sizeof bytes, repairer->findings);
 }
 
-/* The header's own time may be another clock's; so what was before it ends at the first record
- * behind it. */
+/* The header's own time may be another clock's.  So the code from before it ends at the first
+ * record behind it. */
 static int end_earlier(struct repairer *repairer, uint64_t time)
 {
     for (size_t i = 0; i < repairer->ended; i++)
@@ -241,7 +241,7 @@ static int take_record(struct repairer *repairer, const struct jit_record *recor
     return 0;
 }
 
-/* RECORD is where the walk stopped, or what it stepped over. */
+/* RECORD is the place at which the walk stopped, or the part that it skipped. */
 static void leave_out(struct repairer *repairer, uint64_t bytes)
 {
     drop_group(repairer);
@@ -277,7 +277,7 @@ static int copy_records(struct repairer *repairer)
 
 /* ---- The file ---- */
 
-/* Make sure of the name: nobody else's file is overwritten. */
+/* Make sure of the name: no other file is overwritten. */
 static int reserve(const char *path, struct findings *findings)
 {
     int fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);

@@ -1,10 +1,11 @@
 /* A sound copy of a damaged dump.
  *
- * Every complete record is kept, byte for byte and in order. Left out is what a reader could fail
- * on: torn parts, a record that the end cuts, broken records, those of unknown ids, fillers,
- * further headers, and what belongs to a LOAD that was lost (perf would assign it to the next one).
- * The header is rewritten where necessary: version 1, 40 bytes, no undefined flags. Machine, pid,
- * time and byte order stay.  One CLOSE ends the file.
+ * Every complete record is kept, byte for byte and in order.  A reader could fail on some parts,
+ * and these are left out.  They are torn parts, a record that the end cuts, broken records, records
+ * of unknown ids, fillers and further headers.  Records that belong to a LOAD that was lost are
+ * left out, too (perf would assign them to the next LOAD).  The header is rewritten where
+ * necessary: version 1, 40 bytes, no undefined flags.  Machine, pid, time and byte order stay.  One
+ * CLOSE ends the file.
  *
  * A further header ends the code logged before it; in the copy, which has only one header,
  * CODE_UNLOADs do.

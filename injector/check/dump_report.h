@@ -1,4 +1,4 @@
-/* What perfjit check says about one dump, and about its repaired copy. */
+/* The output of perfjit check about one dump, and about its repaired copy. */
 #ifndef PERFJIT_DUMP_REPORT_H
 #define PERFJIT_DUMP_REPORT_H
 

@@ -20,8 +20,8 @@ struct report {
     uint64_t titled;          /* bit N: group N has one */
 };
 
-/* Objects and arrays, at most 64 in each other; TITLE, if not NULL, is a line in text, and what is
- * in the group is indented. KEY is NULL within an array. */
+/* Objects and arrays, nested at most 64 deep.  If TITLE is not NULL, it is a line in text, and the
+ * group's contents are indented.  KEY is NULL within an array. */
 void report_open(struct report *report, const char *key, const char *title);
 void report_close(struct report *report);
 void report_open_array(struct report *report, const char *key, const char *title);

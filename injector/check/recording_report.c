@@ -84,7 +84,7 @@ static void report_unknown(struct report *report, const struct sample_census *ce
     report_close_array(report);
 }
 
-/* Whether the recording lacks most of what says where memory was: nothing is known of such samples,
+/* Whether the recording lacks most records about mappings.  Nothing is known then of samples there,
  * in JIT code or not. */
 static bool lacks_maps(const struct sample_census *census)
 {

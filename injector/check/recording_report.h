@@ -1,4 +1,4 @@
-/* What perfjit check says about a recording. */
+/* The output of perfjit check about a recording. */
 #ifndef PERFJIT_RECORDING_REPORT_H
 #define PERFJIT_RECORDING_REPORT_H
 
@@ -7,7 +7,7 @@
 #include "injector/check/findings_report.h"
 #include "injector/unwind/stacks/user_stacks.h"
 
-/* What is said of call chains. */
+/* The options of the report on call chains. */
 struct chain_question {
     bool asked, verbose;
     const struct user_stacks *stacks; /* NULL: there are none */
@@ -17,7 +17,7 @@ struct chain_question {
 
 /* A member "profile" of the object that is open.  Returns 0, or -1 without memory. */
 int recording_report(struct report *report, const struct census_question *question,
-                   const struct sample_census *census, const struct chain_question *chains,
-                   const struct findings *findings);
+                     const struct sample_census *census, const struct chain_question *chains,
+                     const struct findings *findings);
 
 #endif

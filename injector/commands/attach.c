@@ -1,7 +1,7 @@
 /* See commands.h.
  *
- * Exit status: 0 it is as wanted, also if it was before; 3 only some of the JITs in the process; 1
- * none; 2 usage. */
+ * Exit status: 0 logging is as wanted, also if it was before.  3 only for some of the JITs in the
+ * process.  1 for none.  2 usage. */
 #include "injector/commands/commands.h"
 
 #include "injector/run/attach/attachment.h"
@@ -15,10 +15,14 @@
 enum { EXIT_DONE = 0, EXIT_FAILED = 1, EXIT_SKIPPED = 3 };
 enum { KEY_TIMEOUT = 1024 };
 
-#define REQUEST_OPTIONS                                                                             \
-    {                                                                                               \
-        "timeout", KEY_TIMEOUT, "SECONDS", 0, "Wait so long for the process to poll (default: 10)", \
-        0},                                                                                         \
+#define REQUEST_OPTIONS                                                                            \
+    {                                                                                              \
+        "timeout",                                                                                 \
+        KEY_TIMEOUT,                                                                               \
+        "SECONDS",                                                                                 \
+        0,                                                                                         \
+        "How long to wait for the process to poll (default: 10)",                                  \
+        0},                                                                                        \
         OPTION_QUIET
 
 struct attach_options {
@@ -28,8 +32,8 @@ struct attach_options {
 
 static const struct argp_option attach_table[] = {
     {"dir", 'd', "DIR", 0,
-     "Where the dump goes, as the process sees it (default: what its program or JITDUMPDIR names, "
-     "else /tmp)",
+     "The dump's directory, as the process sees it (default: the one that its program or "
+     "JITDUMPDIR names, else /tmp)",
      0},
     REQUEST_OPTIONS,
     {0}};
@@ -52,7 +56,7 @@ static error_t parse_option(int key, char *argument, struct argp_state *state)
     switch (key) {
     case 'd':
         if (*argument != '/')
-            argp_error(state, "--dir is as the process sees it, and so must be absolute");
+            argp_error(state, "--dir must be absolute: it is a path as the process sees it");
         options->request.dir = argument;
         return 0;
     case KEY_TIMEOUT:
@@ -77,7 +81,8 @@ static error_t parse_option(int key, char *argument, struct argp_state *state)
 
 #define STATUS_DOC                                                                                 \
     "The process must link libjitdump and have been started with PERFJIT=attach in its "           \
-    "environment, or open its handle so by itself; its user and root can ask.\n\n"                 \
+    "environment, or open its handle with JITDUMP_ATTACHABLE; only its user and root can do "      \
+    "this.\n\n"                                                                                    \
     "Exit status:\n"                                                                               \
     "  0  done, or it was so already\n"                                                            \
     "  1  not done\n"                                                                              \
@@ -88,14 +93,14 @@ const struct argp attach_argp = {
     .options = attach_table,
     .parser = parse_option,
     .args_doc = "PID",
-    .doc = "Have a running process log its JIT code from now on, and all that is alive first.  "
+    .doc = "Make a running process log its JIT code: first all live code, then new code.  "
            "perfjit record -p PID does that by itself.\v" STATUS_DOC};
 
 const struct argp detach_argp = {
     .options = detach_table,
     .parser = parse_option,
     .args_doc = "PID",
-    .doc = "Have a running process close the dump that it logs its JIT code to.\v" STATUS_DOC};
+    .doc = "Make a running process close the dump of its JIT code.\v" STATUS_DOC};
 
 static int run(const struct attach_options *options)
 {

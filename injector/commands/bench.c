@@ -28,10 +28,10 @@ static const struct argp_option option_table[] = {
     {"new", KEY_NEW, "COMMAND", 0, "The program after it", 0},
     {"base-dir", KEY_BASE_DIR, "DIR", 0,
      "Take the base from an earlier bench: its new side, or its only one", 0},
-    {"runs", KEY_RUNS, "COUNT", 0, "Of each side (default: 10)", 0},
+    {"runs", KEY_RUNS, "COUNT", 0, "Runs of each side (default: 10)", 0},
     {"warmup", KEY_WARM_UP, "COUNT", 0, "Runs of each side before those (default: 1)", 0},
     {"repeats", KEY_REPEATS, "COUNT", 0,
-     "Run pairs that other work disturbed again, so often at most (default: 0)", 0},
+     "How many times to rerun pairs that other work disturbed (default: 0)", 0},
     {"order", KEY_ORDER, "ORDER", 0,
      "The order of the runs:\nturns: base new new base base new ... (default)\ntogether: both of a "
      "pair at the same time, on one processor\nblocks: all of the base first",
@@ -87,8 +87,8 @@ static void check(const struct bench_options *options, struct argp_state *state)
     if (options->order == ORDER_TOGETHER && !options->commands[BENCH_BASE])
         argp_error(state, "--order together needs two commands, --base and --new");
     if (options->order == ORDER_TOGETHER && options->repeats)
-        argp_error(state, "--repeats is for runs one after the other: of two at the same time what "
-                          "disturbs the one disturbs the other");
+        argp_error(state, "--repeats is for runs one after the other: work that disturbs one of "
+                          "two simultaneous runs disturbs both");
 }
 
 static error_t take_word(struct bench_options *options, int key, char *argument,
@@ -155,8 +155,8 @@ const struct argp bench_argp = {
     .args_doc = "[--base 'COMMAND' | --base-dir DIR] --new 'COMMAND'",
     .doc = "Run two commands in turns, record each run as perfjit record does, and keep a small "
            "profile of each, for perfjit diff NAME.bench, here or elsewhere.\v"
-           "A command that has more in it than words goes to the shell.  Runs whose command fails "
-           "are no benchmark: nothing is written then.\n\n" HELP_EXIT_STATUS};
+           "A command with more in it than words goes to the shell.  If a command fails, nothing "
+           "is written.\n\n" HELP_EXIT_STATUS};
 
 int bench_command(int argc, char **argv)
 {

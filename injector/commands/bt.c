@@ -1,7 +1,7 @@
-/* perfjit bt: see bt.h; stack_report.h says what it prints.
+/* perfjit bt: see bt.h; stack_report.h describes the output.
  *
- * Exit status: 0 every stack is printed; 3 the same, but parts of the dumps were skipped; 1 there
- * is no snapshot, or no dump or map of JIT code: native frames are printed all the same; 2 usage.
+ * Exit status: 0 every stack is printed.  3 the same, but parts of the dumps were skipped.  1 there
+ * is no snapshot, or no dump or map of JIT code (native frames are printed all the same).  2 usage.
  */
 #include "injector/commands/commands.h"
 
@@ -55,7 +55,7 @@ const struct argp bt_argp = {
     .options = option_table,
     .parser = parse_option,
     .args_doc = "CORE\n-p PID",
-    .doc = "Print the stacks of all threads of a core, or of a process that goes on, with JIT code "
+    .doc = "Print the stacks of all threads of a core, or of a running process, with JIT code "
            "named by its dump or perf map.\v" SNAPSHOT_DOC "Exit status:\n"
            "  0  printed\n"
            "  1  there is no core or process, or no dump (native frames are printed all the same)\n"

@@ -3,8 +3,8 @@
  * A recording goes through the same modules as in perfjit inject, up to the timeline; a dump
  * through the same reader.  Nothing is changed but with --repair, which writes a new file.
  *
- * Exit status: 0 sound, every sample in JIT code has a name; 3 something would be lost or is
- * unknown, or tables of JIT code are wrong; 1 can't be read; 2 usage.
+ * Exit status: 0 sound, every sample in JIT code has a name.  3 something would be lost or is
+ * unknown, or tables of JIT code are wrong.  1 can't be read.  2 usage.
  */
 #include "injector/commands/commands.h"
 
@@ -89,8 +89,8 @@ static bool is_named(const struct check_options *options, const char *path)
     return false;
 }
 
-/* Of a process that goes on, or was killed, the newest records are reported as well: of a short
- * one they are all that there are. */
+/* If a process goes on, or was killed, its newest records are reported as well: a short dump has no
+ * others. */
 static int check_dumps(struct report *report, const struct check_options *options)
 {
     int status = EXIT_SOUND;
@@ -145,7 +145,7 @@ static struct chain_question chains_of(const struct inspection *run,
 static int inspect(struct inspection *run, const struct check_options *options,
                    struct findings *findings)
 {
-    /* That there is neither dump nor map is what is to be explained here, and no failure. */
+    /* A recording without dump and map is no failure here: the report explains it. */
     if (recording_open(&run->in, options->records, &options->request, findings) ==
             RECORDING_FAILED ||
         recording_play(&run->in, findings) || count_chains(run, options, findings))
@@ -323,7 +323,7 @@ const struct argp check_argp = {
         "  3  something would be lost or is unknown, or with --chains: chains are\n"
         "     ended by wrong unwind tables of JIT code\n"};
 
-/* STATUS, unless what it is about was cut while it was read. */
+/* STATUS, unless its input was cut while it was read. */
 static int settled(int status)
 {
     struct findings findings = {0};

@@ -45,7 +45,7 @@ struct diff_options {
     size_t bench_count;
     enum { SIDE_NONE, SIDE_BASE, SIDE_NEW } side;
     bool paired, fail_unknown, fail_slower;
-    double floor, fail_share; /* the floor: negative as long as nobody names one */
+    double floor, fail_share; /* the floor: negative as long as it is not given */
     size_t rows;
     const char *lines_of;
     const char *forms[DIFF_FORMS]; /* where each is to be written; NULL: nowhere */
@@ -61,19 +61,20 @@ static const struct argp_option option_table[] = {
     VIEW_OPTIONS,
     OPTION_GROUP("What is told:"),
     {"floor", KEY_FLOOR, "PERCENT", 0,
-     "A change by less of the total is none (default: 1%, or what --fail-on has if that is less)",
+     "A smaller change of the total is no change (default: 1%, or the share of --fail-on if that "
+     "is less)",
      0},
     {"fail-on", KEY_FAIL_ON, "WHEN", 0,
-     "End with status 4:\nregression:PERCENT: if the total is slower by that\nunknown: if nothing "
-     "can be told",
+     "Exit with status 4:\nregression:PERCENT: if the total is slower by that\nunknown: if no "
+     "verdict is possible",
      0},
     {"lines", KEY_LINES, "FUNCTION", 0,
      "Lines and instructions of this function as well, in every form", 0},
-    {"rows", 'n', "COUNT", 0, "Print so many functions (default: 30; 0: all)", 0},
+    {"rows", 'n', "COUNT", 0, "How many functions to print (default: 30; 0: all)", 0},
     OPTION_GROUP("Output:"),
     {"output", 'o', "FILE", 0, "Where to write the text (default: standard output)", 0},
     {"markdown", KEY_MARKDOWN, "FILE", 0,
-     "Write it as Markdown as well, of less than 1 MiB; - is standard output, and then there is no "
+     "Write it as Markdown as well, less than 1 MiB; - is standard output, and then there is no "
      "text",
      0},
     {"json", KEY_JSON, "FILE", 0, "The same as JSON, all of it (docs/diff.schema.json)", 0},
@@ -110,7 +111,7 @@ static error_t add_path(struct diff_options *options, const char *file, bool is_
     return 0;
 }
 
-/* "a.bench/" is a.bench, in what is said of it as well. */
+/* "a.bench/" is a.bench, in messages as well. */
 static const char *without_slashes(char *name)
 {
     for (size_t end = strlen(name); end > 1 && name[end - 1] == '/'; end--)
@@ -145,8 +146,8 @@ static void take_gate(struct diff_options *options, const char *word, struct arg
     }
 }
 
-/* What is less than the floor is no change, at which no gate closes: who names a gate below it, and
- * no floor, means that such a change matters. */
+/* A change below the floor is no change, so no gate closes at it.  A gate below the floor, without
+ * an option for the floor, means that such a change matters. */
 static void set_floor(struct diff_options *options)
 {
     static const double usual = 0.01;
@@ -169,7 +170,7 @@ static void check_sides(const struct diff_options *options, struct argp_state *s
 {
     size_t new = 0;
     if (options->bench_count && options->request.pid != PROFILE_ALL)
-        argp_error(state, "--pid: a bench does not keep what ran under which number");
+        argp_error(state, "--pid: a bench does not keep the numbers of processes");
     if (options->bench_count && !options->file_count)
         return;
     for (size_t i = 0; i < options->file_count; i++)
@@ -225,15 +226,14 @@ const struct argp diff_argp = {
     .parser = parse_option,
     .args_doc = "NAME.bench\nBASE.bench NEW.bench\n--base FILE... --new FILE...",
     .doc = "Say what got slower from one set of recordings to another, and whether that is noise.\v"
-           "Of one bench (perfjit bench) its two sides are compared, of two their last ones, in "
-           "pairs where "
-           "the runs were in turns.  Each recording is a run, and each function has what it used "
-           "of a run by itself.\n\n" HELP_EXIT_STATUS
+           "One bench (perfjit bench): its two sides are compared.  Two benches: the last side of "
+           "each is compared.  Runs in turns are compared in pairs.  Each recording is one run, "
+           "and each function counts with its own time.\n\n" HELP_EXIT_STATUS
            "  4  done, and --fail-on says that it failed\n"};
 
 /* ---- Reading ---- */
 
-/* perf diff takes two recordings, and so may who comes from there. */
+/* perf diff takes two recordings, and its users may do so here. */
 static int check_bench(const char *path, struct findings *findings)
 {
     struct stat status;
@@ -260,7 +260,7 @@ static int check_recording(const char *path, struct findings *findings)
                : 0;
 }
 
-/* What is compared has to be the same in all runs. */
+/* Properties that must be the same in all compared runs. */
 struct compared_event {
     char *name;
     bool counts_ns;
@@ -299,8 +299,8 @@ static int check_files(struct run_set *set, const struct diff_options *options,
                                          DIFF_FORMS};
     if (distinct_files_check(&files, &shared, findings))
         return -1;
-    return shared && run_set_add_note(set, "warning: both sides have the same run: what is the "
-                                           "same on both can't differ")
+    return shared && run_set_add_note(
+                         set, "warning: both sides have the same run: it can't differ from itself")
                ? report_failure(findings, "out of memory")
                : 0;
 }
@@ -438,10 +438,9 @@ static int check_lines(const struct run_set *set, struct findings *findings)
 {
     if (!set->lines_of || set->lines_found)
         return 0;
-    return report_failure(findings,
-                          "--lines: there is no function '%s' that any run was sampled in; name it "
-                          "as the report does",
-                          set->lines_of);
+    return report_failure(
+        findings, "--lines: no run has samples in a function '%s'; use the name in the report",
+        set->lines_of);
 }
 
 static int compare_runs(struct diff_options *options, bool *closes, struct findings *findings)

@@ -289,7 +289,7 @@ static void put_header_fields(const struct field_writer *writer, const struct ji
     put_text(writer, "byte_order", header->big_endian ? "big" : "little");
 }
 
-/* Returns what is wrong with RECORD, or NULL. */
+/* Returns the error in RECORD, or NULL. */
 static const char *put_fields(const struct field_writer *writer, const struct jit_record *record,
                               bool verbose)
 {

@@ -52,9 +52,9 @@ const struct argp export_argp = {
     .parser = parse_option,
     .args_doc = "[FILE]",
     .doc = "Write a recording in the format of another tool.  Inlined calls, tiers and the kernel "
-           "are marked where the format can.\v" VIEW_FILE_DOC
-           ".  The format folded counts samples, pprof has both, the others have the event; "
-           "--weight says otherwise, but not of pprof.\n\n" HELP_EXIT_STATUS};
+           "are marked if the format allows it.\v" VIEW_FILE_DOC
+           ".  The format folded counts samples, pprof has samples and the event, the others have "
+           "the event; --weight changes that, except for pprof.\n\n" HELP_EXIT_STATUS};
 
 struct export_run {
     const struct export_format *format;
@@ -67,7 +67,7 @@ static int write_format(void *context, FILE *stream)
     return run->format->write(&run->request, stream);
 }
 
-/* What the recording is called is text like any other. */
+/* The recording's name is text like any other. */
 static int put(const struct export_options *options, const struct view_input *input,
                struct findings *findings)
 {
@@ -95,7 +95,7 @@ int export_command(int argc, char **argv)
             options.format->write == export_folded ? WEIGHT_SAMPLES : WEIGHT_PERIOD;
     if (!result && options.format->write == export_pprof && !options.request.output &&
         isatty(STDOUT_FILENO))
-        result = report_failure(&findings, "pprof's format is no text: say -o FILE");
+        result = report_failure(&findings, "pprof's format is not text: use -o FILE");
     options.request.lines = !result && options.format->lines;
     result = result || view_input_open(&input, &options.request, &findings);
     result = result || put(&options, &input, &findings);

@@ -22,7 +22,7 @@ static const struct argp_option option_table[] = {
     {"output", 'o', "FILE", 0,
      "Where to write (default: FILE.html, or FILE.svg); - is standard output", 0},
     {"svg", KEY_SVG, 0, 0, "A picture without script, to embed", 0},
-    {"title", KEY_TITLE, "TEXT", 0, "What stands above it (default: the recording's name)", 0},
+    {"title", KEY_TITLE, "TEXT", 0, "The title (default: the recording's name)", 0},
     OPTION_GROUP("Input:"),
     VIEW_INPUT,
     VIEW_OPTIONS,
@@ -50,7 +50,7 @@ const struct argp flamegraph_argp = {
     .args_doc = "[FILE]",
     .doc = "Write a flame graph: one HTML file that needs no network, with zoom, search, an "
            "inverted view, threads and what ran when.\v" VIEW_FILE_DOC
-           ".  Of - the page goes to standard output, too.\n\n" HELP_EXIT_STATUS};
+           ".  The page for - goes to standard output, too.\n\n" HELP_EXIT_STATUS};
 
 struct flamegraph_run {
     struct flamegraph_request request;

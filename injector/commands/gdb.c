@@ -15,10 +15,11 @@ const struct argp gdb_argp = {
     .doc =
         "Start gdb on a core, or a process, with the symbols, lines and unwind tables of its JIT "
         "code, "
-        "and frames of code without tables by the frame pointer.  In a process, what was compiled "
-        "since is read whenever it stops, or by the command perfjit-refresh." LAUNCH_DOC("gdb")};
+        "and frames of code without tables by the frame pointer.  In a process, newly compiled "
+        "code is read whenever it stops, or by the command perfjit-refresh." LAUNCH_DOC("gdb")};
 
-/* How gdb makes a new table: this program, asked for the symbols of the same process. */
+/* The command line by which gdb makes a new table: this program, with the symbols command for the
+ * same process. */
 static void refresh_words(struct command_line *line, const struct snapshot_request *request,
                           const char *pid, const char *program, const char *symbols)
 {
@@ -53,7 +54,7 @@ static void gdb_words(struct command_line *line, const struct launch_request *re
         command_line_add(line, *rest);
 }
 
-/* Where this program is, for gdb to run it again. */
+/* The path of this program, for gdb to run it again. */
 static const char *own_path(char path[4096])
 {
     ssize_t length = readlink("/proc/self/exe", path, 4095);

@@ -113,7 +113,8 @@ void record_options_default(struct record_options *options)
                                        .go = -1};
 }
 
-/* Ranges of numbers are perf's to judge, but for what would be taken for something else. */
+/* Ranges of numbers are perf's to judge, except for words that would be taken for something
+ * else. */
 error_t record_options_take(struct record_options *options, int key, char *argument,
                             struct argp_state *state)
 {

@@ -23,7 +23,8 @@ enum record_option_key { RECORD_KEY_RUNTIME = 256, RECORD_KEY_PERF };
          'e',                                                                                      \
          "EVENT",                                                                                  \
          0,                                                                                        \
-         "What is sampled, as perf list names it (default: cycles, or cpu-clock where there are "  \
+         "The event to sample, as perf list names it (default: cycles, or cpu-clock where there "  \
+         "are "                                                                                    \
          "none)",                                                                                  \
          0},                                                                                       \
         {"runtime",                                                                                \

@@ -40,8 +40,9 @@ struct report_options {
 
 static const struct argp_option option_table[] = {
     OPTION_GROUP("What is shown:"),
-    {"callers", KEY_CALLERS, "NAME", 0, "Who calls the functions with NAME in theirs", 0},
-    {"callees", KEY_CALLEES, "NAME", 0, "What the functions with NAME in theirs call", 0},
+    {"callers", KEY_CALLERS, "NAME", 0, "The callers of the functions with NAME in their name", 0},
+    {"callees", KEY_CALLEES, "NAME", 0,
+     "The functions that are called by those with NAME in their name", 0},
     {"by", KEY_BY, "WHAT", 0,
      "A row for each of these:\nprocess, thread: what ran\ntier: how its code was "
      "compiled\nruntime: whose JIT code it is\nkind: JIT code, native code, the kernel, ...",
@@ -49,10 +50,10 @@ static const struct argp_option option_table[] = {
     {"threads", KEY_THREADS, 0, 0, "The same as --by thread", 0},
     {"jit", KEY_JIT, 0, 0, "Functions of JIT code alone", 0},
     {"sort", KEY_SORT, "BY", 0,
-     "The order of functions, by what they took:\nself: themselves (default)\ntotal: with all that "
+     "The order of functions:\nself: by their own time (default)\ntotal: by the time with all that "
      "they call",
      0},
-    {"rows", 'n', "COUNT", 0, "Print so many rows (default: 30; 0: all)", 0},
+    {"rows", 'n', "COUNT", 0, "How many rows to print (default: 30; 0: all)", 0},
     {"gprof", KEY_GPROF, 0, 0, "A flat profile and a call graph, as gprof prints them", 0},
     {"json", KEY_JSON, 0, 0, "All functions, or rows, as JSON", 0},
     {"full-names", KEY_FULL_NAMES, 0, 0,
@@ -78,7 +79,7 @@ static void check_options(const struct report_options *options, struct argp_stat
     const bool calls = options->callers || options->callees;
     if ((options->callers && options->callees) ||
         calls + options->gprof + (options->group != REPORT_GROUPS) > 1)
-        argp_error(state, "--callers, --callees, --gprof and --by are a table each: name one");
+        argp_error(state, "--callers, --callees, --gprof and --by each print a table: name one");
     if ((options->by_total || options->jit_only) &&
         (calls || options->gprof || options->group != REPORT_GROUPS))
         argp_error(state, "--sort and --jit are for the table of functions");
@@ -137,12 +138,12 @@ static error_t parse_option(int key, char *argument, struct argp_state *state)
     }
 }
 
-const struct argp report_argp = {
-    .options = option_table,
-    .parser = parse_option,
-    .args_doc = "[FILE]",
-    .doc = "Say where the time of a recording went: a row for each function, with what it is and "
-           "where it stands.\v" VIEW_FILE_DOC ".\n\n" HELP_EXIT_STATUS};
+const struct argp report_argp = {.options = option_table,
+                                 .parser = parse_option,
+                                 .args_doc = "[FILE]",
+                                 .doc = "Show where the time of a recording went: a row for each "
+                                        "function, with its kind and place.\v" VIEW_FILE_DOC
+                                        ".\n\n" HELP_EXIT_STATUS};
 
 /* ---- How much is named ---- */
 
@@ -239,13 +240,13 @@ static void put_cause(const struct view_input *input, struct findings *findings)
     if (most->kind == FRAME_KERNEL)
         printf(": the kernel's names are hidden, or another machine's");
     else if (most->kind == FRAME_NATIVE)
-        printf(": most in %s, whose symbols don't name it, or are not there", module);
+        printf(": most in %s, whose symbols are missing, or don't name the code", module);
     else if (cause)
         printf(": %s (perfjit check)", cause);
     else if (*module)
         printf(": most in code in memory (%s) that nobody logged (perfjit check)", module);
     else
-        printf(": most at addresses of which the recording does not say what was mapped there");
+        printf(": most at addresses for which the recording has no mapping");
 }
 
 /* Whether stacks were copied, and unwound since. */

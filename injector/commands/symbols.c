@@ -1,4 +1,4 @@
-/* perfjit symbols: see symbols.h; code_table.h says what it prints.
+/* perfjit symbols: see symbols.h; code_table.h describes the output.
  *
  * Exit status: 0 written; 3 written, but parts of the dumps were skipped; 1 nothing written; 2
  * usage.

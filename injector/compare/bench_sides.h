@@ -17,8 +17,8 @@ struct bench_sides {
     bool paired; /* as many of both, each next to the other's one */
 };
 
-/* List the runs of the COUNT DIRECTORIES, one or two, and tell SET what differs between the
- * machines.  Returns 0, or -1 with the failure text set.  Release with bench_sides_free in either
+/* List the runs of the COUNT DIRECTORIES, one or two, and note the differences between the machines
+ * in SET.  Returns 0, or -1 with the failure text set.  Release with bench_sides_free in either
  * case. */
 int bench_sides_read(struct bench_sides *sides, struct run_set *set, const char *const *directories,
                      size_t count, struct findings *findings);

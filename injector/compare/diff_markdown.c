@@ -7,12 +7,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { NOTICE_BYTES = 200 }; /* the room that is kept for what is left out of a table */
+enum { NOTICE_BYTES = 200 }; /* the room that is kept for the note on omitted rows */
 
 /* ---- Text ---- */
 
-/* Letters, digits and what means nothing anywhere stay; the rest of ASCII becomes references.  What
- * can't be printed is written as text has it. */
+/* Letters, digits and harmless characters stay; the rest of ASCII becomes references.  Unprintable
+ * characters are escaped as in the text output. */
 static void put_escaped(FILE *stream, const char *text)
 {
     char *printable = printable_copy(text);
@@ -46,7 +46,7 @@ struct markdown {
 /* Write piece number NUMBER of its kind. */
 typedef void piece_writer(FILE *stream, const struct diff_report *report, size_t number);
 
-/* Put what WRITE writes, if there is room for it.  Returns 1, 0 if there is none, -1 without
+/* Put WRITE's output, if there is room for it.  Returns 1, 0 if there is none, -1 without
  * memory. */
 static int put_piece(struct markdown *markdown, piece_writer *write, size_t number)
 {
@@ -67,14 +67,14 @@ static int put_piece(struct markdown *markdown, piece_writer *write, size_t numb
     return result;
 }
 
-/* Whether LINE has names of functions: GitHub takes "@you" in text for somebody to be told, however
- * it is written, and in code never. */
+/* Whether LINE has names of functions: GitHub notifies a user for "@you" in text, in any spelling,
+ * and never in code. */
 static bool is_causes(const char *line)
 {
     return strncmp(line, "by", 2) == 0 || strncmp(line, "but: ", 5) == 0;
 }
 
-/* The first line is what it says, the others are a paragraph each. */
+/* The first line is the verdict, the others are a paragraph each. */
 static void write_head(FILE *stream, const struct diff_report *report, size_t number)
 {
     char *text = NULL, *rest = NULL;
@@ -141,7 +141,7 @@ static void write_function(FILE *stream, const struct diff_report *report, size_
     free(move);
 }
 
-/* Of a function that was asked for. */
+/* Put the columns of the places in a chosen function. */
 static void write_place_columns(FILE *stream, const struct diff_report *report, const char *what)
 {
     fprintf(stream, "\n| base | new | change | verdict | %s of ", what);
@@ -173,8 +173,8 @@ static void write_instruction(FILE *stream, const struct diff_report *report, si
     write_row(stream, report, row, diff_report_function(report, row->number), "");
 }
 
-/* Put the rows of TABLE, each by WRITE, as many as are asked for and have room, and how many are
- * left out.  Returns 1, 0 if there was no room for one, -1 without memory. */
+/* Put the rows of TABLE, each by WRITE, up to the chosen number and the room, and the number of
+ * omitted ones.  Returns 1, 0 if there was no room for one, -1 without memory. */
 static int put_rows(struct markdown *markdown, enum run_table table, piece_writer *write,
                     const char *what)
 {
@@ -191,8 +191,8 @@ static int put_rows(struct markdown *markdown, enum run_table table, piece_write
     return result;
 }
 
-/* The rows of a function's places, which have their room in front of the other functions: there may
- * be many of these, and it was asked for. */
+/* The rows of a function's places.  They get their room before the other functions: there may be
+ * many functions, and these places were requested. */
 static int put_places(struct markdown *markdown)
 {
     if (!markdown->report->set->lines_of)

@@ -11,7 +11,7 @@
 /* Widths are whole numbers, of which all together have about so many. */
 static const double all_widths = 1e9;
 
-/* What each stack has itself: its row has all that it calls as well. */
+/* The width of each stack by itself: its row also has all that it calls. */
 static double *own_widths(const struct diff_report *report)
 {
     const struct verdict_rows *rows = &report->verdicts.tables[BY_STACK];
@@ -76,7 +76,7 @@ static char *title_of(const struct diff_report *report)
     return text;
 }
 
-/* Of each stack, as the page shows them. */
+/* The differences of all stacks, as the page shows them. */
 static struct flamegraph_difference *differences_of(const struct diff_report *report)
 {
     const struct verdict_rows *rows = &report->verdicts.tables[BY_STACK];

@@ -1,5 +1,6 @@
-/* perfjit diff as a flame graph: each stack as wide as on the side that had more of it, so that
- * what is gone is still there; in colour what differs by more than noise, with all that it calls.
+/* perfjit diff as a flame graph.  Each stack is as wide as on the side that had more of it, so a
+ * stack that is gone is still there.  Stacks that differ by more than noise are in colour, with all
+ * that they call.
  */
 #ifndef PERFJIT_DIFF_PAGE_H
 #define PERFJIT_DIFF_PAGE_H

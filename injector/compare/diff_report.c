@@ -85,11 +85,12 @@ static void put_short(FILE *stream, const char *name)
     free(part);
 }
 
-/* What the line of causes is made of. */
+/* The parts of the line of causes. */
 struct cause_line {
     FILE *stream;
     const struct diff_report *report;
-    double change; /* the total's; 0: it has none, and what differs in either direction is told */
+    double change; /* the total's; 0: it has none, and differences in either direction are
+                    * reported */
     const char *word;
     size_t count;
 };
@@ -146,7 +147,7 @@ static void put_functions(struct cause_line *line)
     }
 }
 
-/* Where no function differs by itself: the one that changed most. */
+/* If no function differs by itself: put the one that changed most. */
 static void put_most(struct cause_line *line)
 {
     const struct verdict_rows *rows = &line->report->verdicts.tables[BY_FUNCTION];

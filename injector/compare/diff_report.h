@@ -1,4 +1,4 @@
-/* What perfjit diff says, in all of its forms: what these have in common. */
+/* The content that all forms of perfjit diff's output have in common. */
 #ifndef PERFJIT_DIFF_REPORT_H
 #define PERFJIT_DIFF_REPORT_H
 
@@ -19,8 +19,8 @@ struct diff_report {
 int diff_report_make(struct diff_report *report, const struct run_set *set, bool paired,
                      double floor);
 
-/* Put the first lines: the verdict, what it comes from, or what differs where the total does not,
- * and what would have been seen. */
+/* Put the first lines: the verdict, and the smallest change that would have been seen.  With a
+ * change of the total they say where it comes from, else which functions differ. */
 void diff_report_put_head(FILE *stream, const struct diff_report *report);
 
 /* Put VALUE, at least WIDTH wide. */
@@ -32,7 +32,7 @@ void diff_report_put_change(FILE *stream, const struct diff_report *report, doub
 /* Put the change of ROW in percent, or that it is new, or vanished. */
 void diff_report_put_share(FILE *stream, const struct compared_row *row);
 
-/* What function number NUMBER is called. */
+/* The name of function number NUMBER. */
 const char *diff_report_function(const struct diff_report *report, uint32_t number);
 
 void diff_report_free(struct diff_report *report);

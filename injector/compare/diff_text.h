@@ -1,4 +1,4 @@
-/* What perfjit diff prints. */
+/* The text output of perfjit diff. */
 #ifndef PERFJIT_DIFF_TEXT_H
 #define PERFJIT_DIFF_TEXT_H
 

@@ -50,8 +50,8 @@ static int check_runs(const struct distinct_files *files, const struct run_ident
              k < count && compare_files(&identities[i].status, &identities[k].status) == 0; k++) {
             if (files->is_new[identities[i].run] == files->is_new[identities[k].run])
                 return report_failure(findings,
-                                      "%s: is there twice on one side: one run is not two, and a "
-                                      "verdict would be wrong",
+                                      "%s: is there twice on one side: it would count as two runs, "
+                                      "and a verdict would be wrong",
                                       files->runs[identities[k].run]);
             *shared = true;
         }

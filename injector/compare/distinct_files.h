@@ -1,5 +1,5 @@
-/* The files that a comparison reads and writes: a run that is there twice would count as two, and
- * what is written must not take the place of what is read. */
+/* The files that a comparison reads and writes.  A run that is there twice would count as two.  An
+ * output must not overwrite an input. */
 #ifndef PERFJIT_DISTINCT_FILES_H
 #define PERFJIT_DISTINCT_FILES_H
 
@@ -18,10 +18,9 @@ struct distinct_files {
     size_t output_count;
 };
 
-/* Returns 0, or -1 with the failure text set: a side has a file twice, or an output is an
- * input.
- * *SHARED is set to whether a file is on both sides.  What can't be looked at (a pipe, what is not
- * there yet) is no other's. */
+/* Returns 0, or -1 with the failure text set: a side has a file twice, or an output is an input.
+ * *SHARED is set to whether a file is on both sides.  A file that can't be examined (a pipe, a file
+ * that is not there yet) is equal to no other. */
 int distinct_files_check(const struct distinct_files *files, bool *shared,
                          struct findings *findings);
 

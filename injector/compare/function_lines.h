@@ -1,4 +1,4 @@
-/* Which lines of source the code of each compiled function has its time at, on both sides.
+/* The source lines at which the code of each compiled function has its time, on both sides.
  *
  * A JIT compiler that logs lines, and no inlining (V8), gives those of a function that it inlined
  * to the code of its caller.  So the caller has lines that are the other function's own where that

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* A function that has less than this share of what it had has moved as a whole. */
+/* A function that keeps less than this share of its time has moved as a whole. */
 static const double rest = 0.2;
 
 /* A caller with this share of a function's calls is one that matters. */
@@ -119,9 +119,10 @@ static const char *word_of(const struct run_set *set, const struct compared_row 
                                                 : "optimised";
 }
 
-/* "TurboFan, then Sparkplug: deoptimised" if FUNCTION has less in one state and more in another,
- * both beyond noise, and one of them by as much as matters; else "", as where both are called the
- * same (code that is in another library now).  NULL without memory. */
+/* The text "TurboFan, then Sparkplug: deoptimised" if FUNCTION has less in one state and more in
+ * another.  Both changes must be beyond noise, and one must be large enough to matter.  Otherwise
+ * "", also if both states have one name (code that is in another library now).  NULL without
+ * memory. */
 static char *state_move(const struct moves *moves, uint32_t function)
 {
     size_t count;
@@ -151,8 +152,8 @@ static bool is_generated(const struct call_frame *frame)
     return frame->kind == FRAME_JIT || frame->kind == FRAME_INTERPRETER;
 }
 
-/* By function of JIT code: how much of FUNCTION it calls, on both sides together; all of it is in
- * 0, which is no function.  NULL without memory; to be freed. */
+/* An array, by function of JIT code: how much of FUNCTION that function calls, on both sides
+ * together.  Element 0, which is no function, has the total.  NULL without memory; to be freed. */
 static double *calls_of(const struct moves *moves, uint32_t function)
 {
     const struct call_profile *names = &moves->set->names;
@@ -188,7 +189,7 @@ static bool caller_has_lines(const struct moves *moves, const struct compared_ro
     return of > 0 && inlined / there >= large * of / here;
 }
 
-/* What is to be said of ROW because of CALLER, another function. */
+/* The text for ROW that CALLER, another function, explains. */
 static char *text_of_caller(const struct moves *moves, const struct compared_row *row,
                             const struct compared_row *caller)
 {
@@ -214,8 +215,8 @@ static char *text_of_caller(const struct moves *moves, const struct compared_row
     return text;
 }
 
-/* Of the callers that have a good part of its calls, the first of which there is anything to say:
- * in a prologue, frame pointers miss the caller. */
+/* Only callers with a good part of its calls count.  The first one with a text gives it: in a
+ * prologue, frame pointers miss the caller. */
 static char *caller_move(const struct moves *moves, const struct compared_row *row)
 {
     const struct verdict_rows *functions = &moves->verdicts->tables[BY_FUNCTION];

@@ -1,4 +1,4 @@
-/* Where a function's time went, or came from: another tier, the interpreter, its caller. */
+/* Finds where a function's time went, or came from: another tier, the interpreter, its caller. */
 #ifndef PERFJIT_MOVE_H
 #define PERFJIT_MOVE_H
 
@@ -19,11 +19,11 @@ int moves_find(struct moves *moves, const struct run_set *set, const struct verd
 const struct compared_row *moves_states(const struct moves *moves, uint32_t function,
                                         size_t *count);
 
-/* What STATE's frame is for people: "TurboFan", "bytecode", "JIT code, inlined". */
+/* The name of STATE's frame for people: "TurboFan", "bytecode", "JIT code, inlined". */
 char *move_state_text(const struct run_set *set, const struct compared_row *state);
 
-/* What is to be said of a function that differs: "TurboFan, then bytecode: deoptimised", "inlined
- * into main  a.js"; "" if its time did not move.  NULL without memory; to be freed. */
+/* The text about a function that differs: "TurboFan, then bytecode: deoptimised", "inlined into
+ * main a.js"; "" if its time did not move.  NULL without memory; to be freed. */
 char *move_text(const struct moves *moves, const struct compared_row *function);
 
 void moves_free(struct moves *moves);

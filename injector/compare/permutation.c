@@ -1,10 +1,10 @@
 /* See permutation.h.
  *
- * With each function's values centred and scaled to a sum of squares of 1, which no labelling
- * changes, |t| grows with |sum over the base's runs| alone (paired: |sum of the differences, each
- * with its sign|), by the same rule for all functions.  So a round is additions and a maximum, and
- * sums of different functions can be counted together: which share of all rounds' sums is that
- * large says how many functions would reach a sum by chance. */
+ * Each function's values are centred and scaled to a sum of squares of 1, which no labelling
+ * changes.  Then |t| grows with |sum over the base's runs| alone (paired: |sum of the differences,
+ * each with its sign|), by the same rule for all functions.  So a round is additions and a maximum,
+ * and sums of different functions can be counted together.  The share of all rounds' sums that are
+ * as large says how many functions would reach a sum by chance. */
 #include "injector/compare/permutation.h"
 
 #include <math.h>
@@ -12,7 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* What may be there by chance. */
+/* The accepted probability of a result by mere chance. */
 static const double level = 0.05;
 
 enum { ROUNDS = 10000, BLOCK = 64, ENUMERABLE_RUNS = 40, BINS = 1 << 14 };
@@ -55,7 +55,7 @@ static void scale(struct scaled_rows *rows, const struct permutation_runs *runs,
         mean = 0;
     for (size_t row = 0; row < rows->rows; row++)
         squares += pow(value_of(runs, row, function) - mean, 2);
-    if (sqrt(squares) <= size * 1e-12) /* all alike: what is left is rounding */
+    if (sqrt(squares) <= size * 1e-12) /* all alike: the rest is rounding */
         return;
     for (size_t row = 0; row < rows->rows; row++)
         rows->values[row * rows->width + function] =
@@ -124,7 +124,7 @@ static void label_by_chance(signed char *to, const signed char *from, size_t row
     }
 }
 
-/* Round 0 is what was observed. */
+/* Round 0 has the observed labels. */
 static int make_rounds(struct rounds *rounds, const struct permutation_runs *runs, size_t rows)
 {
     size_t all = labellings(runs, rows);
@@ -155,7 +155,7 @@ typedef double vector __attribute__((vector_size(2 * sizeof(double)), aligned(8)
 
 enum { VECTORS = 4, LANES = 2 * VECTORS };
 
-/* Those of ROWS that a round adds, then those that it subtracts, and a NULL behind each. */
+/* Choose those of ROWS that a round adds, then those that it subtracts, with a NULL behind each. */
 static void choose_rows(const double **chosen, const struct scaled_rows *rows,
                         const signed char *labels, size_t start)
 {
@@ -168,7 +168,7 @@ static void choose_rows(const double **chosen, const struct scaled_rows *rows,
 }
 
 /* The sums of LANES functions, of the rows up to a NULL: in registers, each value is read once.
- * Returns what is behind the NULL. */
+ * Returns the place behind the NULL. */
 static const double *const *add_rows(vector sums[VECTORS], const double *const *row, size_t at)
 {
     vector a = {0}, b = {0}, c = {0}, d = {0};
@@ -211,7 +211,7 @@ static size_t bin_of(const struct sum_counts *counts, double sum)
     return bin < BINS - 1 ? (size_t)bin : BINS - 1;
 }
 
-/* Of the COUNT functions of a block. */
+/* Count the sums of the COUNT functions of a block. */
 static void count_sums(struct sum_counts *counts, const double *sums, size_t count)
 {
     for (size_t i = 0; i < count; i++)
@@ -249,8 +249,9 @@ static int make_counts(struct sum_counts *counts, size_t rows)
     return counts->by_chance && counts->observed ? 0 : -1;
 }
 
-/* For each bin: of the functions whose sum is in it or in a larger one, the share that would be so
- * by chance; and if a smaller bin has less of these, that.  */
+/* The share for each bin is taken from the functions whose sum is in it or in a larger bin.  That
+ * is the share that would be there by chance.  If a smaller bin has a smaller share, that one is
+ * used. */
 static void find_shares(double *shares, const struct sum_counts *counts, size_t rounds)
 {
     uint64_t chance = 0, observed = 0;
@@ -298,8 +299,8 @@ static double share_reaching(const struct rounds *rounds, double sum)
     return (double)(rounds->count - low) / (double)rounds->count;
 }
 
-/* The least sum that 5 % of ROUNDS, in order, reach, or fewer: with few labellings each is more
- * than a percent of all, and the one at 95 % may be one that says nothing yet.  If none is, the
+/* The least sum that 5 % of ROUNDS, in order, reach, or fewer.  With few labellings each is more
+ * than a percent of all, and the sum at 95 % may not be significant yet.  If none is, the
  * largest. */
 static double critical_sum(const struct rounds *rounds)
 {

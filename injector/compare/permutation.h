@@ -1,9 +1,10 @@
-/* Whether two sets of runs differ by more than the runs of one set do among each other: all
- * functions are relabelled together, and each is held against the largest of all in each round.
+/* Tests whether two sets of runs differ by more than the runs of one set do among each other.  All
+ * functions are relabelled together.  Each function is compared with the largest of all in each
+ * round.
  *
- * Runs are relabelled as wholes, never samples: what a run's samples have in common (its heap, its
- * compiled code) stays in common.  The largest |t| of a round (Westfall and Young) keeps the chance
- * of any false row among all functions at the level asked for. */
+ * Runs are relabelled as wholes, never samples: the common causes of a run's samples (its heap, its
+ * compiled code) stay in common.  The largest |t| of a round (Westfall and Young) keeps the chance
+ * of any false row among all functions at the chosen level. */
 #ifndef PERFJIT_PERMUTATION_H
 #define PERFJIT_PERMUTATION_H
 
@@ -16,11 +17,11 @@ struct permutation_runs {
     bool paired; /* run I of the base was in turn with run I of the new ones: as many of both */
 };
 
-/* Set P[f], for each function, to the share of labellings whose largest |t| is at least function
- * f's; all labellings if there are at most 10 000, else so many by a fixed seed.  Set Q[f] to the
- * share of those functions whose |t| is at least f's that would be there by chance, as the
- * labellings have them: f's q-value, at most 1.  *CRITICAL is set to the least |t| whose P is 5 %
- * or less.  Returns 0, or -1 without memory. */
+/* For each function f, set P[f] to the share of labellings whose largest |t| is at least f's.  All
+ * labellings are used if there are at most 10 000, else 10 000 by a fixed seed.  Set Q[f] to f's
+ * q-value, at most 1.  Among the functions whose |t| is at least f's, it is the share that would be
+ * there by chance, by the labellings.  *CRITICAL is set to the least |t| whose P is 5 % or less.
+ * Returns 0, or -1 without memory. */
 int permutation_test(double *p, double *q, double *critical, const struct permutation_runs *runs);
 
 #endif

@@ -1,5 +1,5 @@
-/* Runs' places by what they took, instead of what they took: a run that met a neighbour on the
- * machine is last, and not further away than that.  Equal ones share their places. */
+/* Replaces the runs' values by their ranks.  A run that met a neighbour on the machine is last, and
+ * not further away than that.  Equal ones share their places. */
 #ifndef PERFJIT_RUN_RANKS_H
 #define PERFJIT_RUN_RANKS_H
 

@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { NO_STACK = 0 }; /* the frame of what has none */
+enum { NO_STACK = 0 }; /* the frame of samples without a stack */
 
 /* ---- What is the same in all runs ---- */
 
@@ -19,7 +19,7 @@ static uint32_t copy_string(struct run_set *set, const char *text)
     return call_profile_add_string(&set->names, text, strlen(text));
 }
 
-/* What the function of FRAME, which is of NAMES, is called: "name  file". */
+/* The name of the function of FRAME, which is of NAMES: "name file". */
 static uint32_t name_function(struct run_set *set, const struct call_frame *frame)
 {
     const char *place = call_profile_string(&set->names, frame->file);
@@ -196,7 +196,7 @@ static int add_place(struct run_set *set, struct compared_run *run,
                : 0;
 }
 
-/* What is inlined has its lines by its own name. */
+/* Inlined code has its lines by its own name. */
 static int add_line(struct run_set *set, bool is_new, const struct call_place *place, uint32_t file,
                     uint32_t number, double value)
 {
@@ -226,7 +226,7 @@ static int add_sample(struct run_set *set, struct compared_run *run,
                : 0;
 }
 
-/* What the process is called that has most of what CHOICE has; PROFILE_NOTHING without memory. */
+/* The name of the process that has most of CHOICE's samples; PROFILE_NOTHING without memory. */
 static uint32_t process_of(struct run_set *set, const struct call_profile *profile,
                            const struct profile_choice *choice)
 {

@@ -1,5 +1,5 @@
-/* Runs of two sides, and how much of each run each function has itself; and of that, in which
- * state it had it, what the run was doing, and in which stack. */
+/* Runs of two sides, and how much of each run each function has itself.  That time is split by the
+ * function's state, the run's activity, and the stack. */
 #ifndef PERFJIT_RUN_SET_H
 #define PERFJIT_RUN_SET_H
 
@@ -10,7 +10,7 @@
 /* What a run's values are by.  The values of each table in front of BY_LINE add up to the run's
  * total, which tests check. */
 enum run_table {
-    BY_FUNCTION,    /* a string of NAMES: what a function is called in all runs */
+    BY_FUNCTION,    /* a string of NAMES: the function's name in all runs */
     BY_STATE,       /* a frame of NAMES: a function in a tier, interpreted, inlined */
     BY_ACTIVITY,    /* an enum activity */
     BY_STACK,       /* a node of NAMES, by itself */
@@ -26,13 +26,14 @@ struct run_values {
 
 struct compared_run {
     struct run_values tables[RUN_TABLES];
-    uint32_t process; /* what the process is called that has most of it: a string of NAMES */
+    uint32_t process; /* the name of the process that has most of it: a string of NAMES */
     bool is_new;
 };
 
 struct run_set {
-    /* What all runs have: strings, frames in their states, stacks of these.  Frames are without
-     * what differs from run to run: lines, directories, the JIT code's file. */
+    /* The names that all runs have in common: strings, frames in their states, stacks of these
+     * frames.  Frames are without the parts that differ from run to run: lines, directories, the
+     * JIT code's file. */
     struct call_profile names;
     uint32_t *function_of; /* by frame of NAMES: its function, a string */
     size_t function_of_capacity;
@@ -40,16 +41,16 @@ struct run_set {
     size_t run_count, run_capacity;
     size_t base, new;
     struct function_lines lines; /* of JIT code, all runs of a side as one */
-    const char *lines_of; /* the function of BY_LINE and BY_INSTRUCTION; NULL: none is asked for */
+    const char *lines_of; /* the function of BY_LINE and BY_INSTRUCTION; NULL: none was chosen */
     bool lines_found;     /* a run has it */
-    char **notes;         /* what has to be known of the runs, whatever comes out: lines */
+    char **notes;         /* remarks about the runs, whatever the result: lines */
     size_t note_count, note_capacity;
 };
 
 /* Returns 0, or -1 without memory.  Release with run_set_free in either case. */
 int run_set_begin(struct run_set *set);
 
-/* Add a run: what CHOICE has of PROFILE.  A function is the same in two runs if its name, file and
+/* Add a run: CHOICE's part of PROFILE.  A function is the same in two runs if its name, file and
  * source file are, without directories: JIT code's file has another name in each run, tiers change,
  * and lines move.  Returns 0, or -1 without memory. */
 int run_set_add(struct run_set *set, bool is_new, const struct call_profile *profile,

@@ -32,7 +32,7 @@ static bool share_a_process(const struct run_set *set)
     return false;
 }
 
-/* By function: what a side's runs have of it together, but for the kernel, which everything has in
+/* By function: the time of a side's runs in it, without the kernel, which all programs have in
  * common.  NULL without memory; to be freed. */
 static double *sums_of(const struct run_set *set, bool is_new)
 {
@@ -69,9 +69,9 @@ int two_programs_tell(struct run_set *set)
         return -1;
     if (!share_a_process(set))
         bytes = asprintf(&text,
-                         "warning: the sides ran different programs, %s and %s: what is compared "
-                         "is not one change; two builds of one program need one name, in two "
-                         "directories, as functions are known by their file's",
+                         "warning: the sides ran different programs, %s and %s: they differ by "
+                         "more than one change; give two builds of one program the same file name, "
+                         "in two directories: functions are matched by it",
                          call_profile_string(&set->names, process_of(set, false)),
                          call_profile_string(&set->names, process_of(set, true)));
     else if (share < least_common)

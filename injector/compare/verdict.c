@@ -117,8 +117,8 @@ struct row_test {
     bool paired;
 };
 
-/* What is tested is chosen by what no relabelling changes: a row so small that all of it, gone or
- * new, would be less than half of the floor has nothing to tell, and only makes others' q larger.
+/* The rows to test are chosen by a property that no relabelling changes.  If all of a row, gone or
+ * new, would be less than half of the floor, the row can't matter, and only makes others' q larger.
  */
 static bool can_matter(const struct value_matrix *matrix, const struct compared_row *row,
                        double least)
@@ -178,7 +178,7 @@ static void test_end(struct row_test *test)
     free(test->q);
 }
 
-/* Those of ROWS that can matter, as one family.  FLOOR, and the LEAST that matters, are in the
+/* Test those of ROWS that can matter, as one family.  FLOOR, and the LEAST that matters, are in the
  * event's unit. */
 static int test_rows(struct verdict_rows *rows, const struct value_matrix *matrix, double floor,
                      double least, const bool *wanted, bool paired)
@@ -224,7 +224,7 @@ static bool *find_others(const struct run_set *set, const struct verdict_rows *s
     return wanted;
 }
 
-/* Those that are their function have what was found of it. */
+/* States that are all of their function take the function's result. */
 static int take_functions(struct verdict_rows *states, const struct run_set *set,
                           const struct verdict_rows *functions, const bool *wanted)
 {
@@ -300,7 +300,7 @@ static int judge_table(struct verdicts *verdicts, const struct run_set *set, enu
     return result;
 }
 
-/* Those of the functions' rows that are activities, whose numbers begin at FIRST. */
+/* Move the rows of activities out of the functions' rows; their numbers begin at FIRST. */
 static int part_activities(struct verdicts *verdicts, size_t first)
 {
     struct verdict_rows *functions = &verdicts->tables[BY_FUNCTION];
@@ -364,10 +364,10 @@ static int find_columns(struct value_matrix *columns, const double *totals, bool
     return result ? -1 : 0;
 }
 
-/* One run that is far off hides a change from the test of the means, and not from that of the runs'
- * places; pairs that are far off, both runs, hide one from the places of runs, and not from those
- * of pairs.  As one family they are wrong no more often than the one would be.  The change that
- * would show is that of the means alone: places have no unit. */
+/* One run that is far off hides a change from the test of the means, and not from the test of the
+ * runs' ranks.  A pair whose runs are both far off hides a change from the ranks of runs, and not
+ * from the ranks of pairs.  As one family they are wrong no more often than the one would be.  The
+ * change that would show is that of the means alone: places have no unit. */
 static int test_total(struct compared_row *total, const struct value_matrix *totals, double floor,
                       bool paired)
 {

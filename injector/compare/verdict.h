@@ -1,11 +1,11 @@
-/* What is said of two sets of runs: slower, faster, no change, can't tell; for the total, and for
- * each function, state, activity and stack. */
+/* The verdict about two sets of runs: slower, faster, no change, can't tell.  There is one for the
+ * total, and one for each function, state, activity and stack. */
 #ifndef PERFJIT_VERDICT_H
 #define PERFJIT_VERDICT_H
 
 #include "injector/compare/run_set.h"
 
-/* What may be there by chance. */
+/* The accepted probability of a verdict by mere chance. */
 #define VERDICT_LEVEL 0.05
 
 enum verdict { VERDICT_SLOWER, VERDICT_FASTER, VERDICT_NO_CHANGE, VERDICT_UNKNOWN };
@@ -32,8 +32,8 @@ struct verdicts {
     bool paired;
     double floor; /* a change by less than this share of the base's total is none */
     struct compared_row total;
-    /* Those that have anything, the ones with a verdict first, then by size of the change; but of
-     * BY_STACK all, by number, each with all that it calls. */
+    /* Rows that have a value: the ones with a verdict first, then by size of the change.  BY_STACK
+     * has all rows, by number, each with all that it calls. */
     struct verdict_rows tables[RUN_TABLES];
 };
 

@@ -7,7 +7,7 @@
 #include <inttypes.h>
 #include <string.h>
 
-/* A file's mappings stand together; what is so far from the first one was moved there. */
+/* A file's mappings stand together; a mapping this far from the first one was moved there. */
 #define FAR_BYTES (UINT64_C(1) << 32)
 
 uint64_t code_table_start(const struct jit_image *image)
@@ -22,7 +22,7 @@ uint64_t code_table_end(const struct jit_image *image)
 
 /* ---- Pieces of JSON ---- */
 
-/* Paths are any bytes but NUL: what is not ASCII or printable is escaped, byte by byte. */
+/* Paths are any bytes but NUL: bytes that are not ASCII or printable are escaped, one by one. */
 static void put_string(FILE *stream, const char *text)
 {
     if (!text) {
@@ -81,7 +81,7 @@ static void put_images(const struct code_table *table, FILE *stream)
 
 /* ---- Functions ---- */
 
-/* Those of an image stand in order, and the images do. */
+/* The functions of an image are in order, and so are the images. */
 static void put_functions(const struct code_table *table, FILE *stream)
 {
     const char *between = "\n  ";
@@ -98,8 +98,8 @@ static void put_functions(const struct code_table *table, FILE *stream)
     putc(']', stream);
 }
 
-/* Where the mapping is, not far from the file's first one, that has the code of MAP; NULL: MAP is
- * one of these itself. */
+/* The mapping that has the original of MAP's code, not far from the file's first mapping.  NULL:
+ * MAP is one of these itself. */
 static const struct snapshot_map *original_of(const struct snapshot *snapshot,
                                               const struct snapshot_map *map)
 {
@@ -196,8 +196,8 @@ void code_table_text(const struct code_table *table, FILE *stream)
 
 /* ---- lldb ---- */
 
-/* Where IMAGE has to be for a debugger that knows the file that is mapped at its addresses: where
- * the process has copied that.  Returns false if there is no copy. */
+/* The base of IMAGE for a debugger that knows the file that is mapped at IMAGE's addresses.  The
+ * process has copied that file to the base.  Returns false if there is no copy. */
 static bool find_copy(const struct code_table *table, const struct jit_image *image, uint64_t *base)
 {
     uint64_t distance;

@@ -19,9 +19,9 @@ void command_line_add(struct command_line *line, const char *word);
 /* Add OPTION and VALUE; nothing if VALUE is NULL. */
 void command_line_add_option(struct command_line *line, const char *option, const char *value);
 
-/* Run it, with what is typed on the terminal, and wait for it.  Returns 0, with its exit *STATUS,
- * or -1: it could not be started, and *IS_MISSING says that there is no such program; then the
- * failure text is not set, otherwise it is. */
+/* Run it with the terminal as its input, and wait for it.  Returns 0 and sets its exit *STATUS, or
+ * returns -1 if it could not be started.  *IS_MISSING is then set if there is no such program.  In
+ * that case the failure text is not set, otherwise it is. */
 int command_line_run(const struct command_line *line, int *status, bool *is_missing,
                      struct findings *findings);
 

@@ -67,7 +67,7 @@ static int write_start(const struct debugger_files *files, const struct code_tab
     const struct machine *machine = table->snapshot->machine;
     if (!machine->gdb_pc)
         return report_failure(findings,
-                              "perfjit gdb: what gdb calls the registers of %s is not known: use "
+                              "perfjit gdb: gdb's names for the registers of %s are not known: use "
                               "perfjit symbols",
                               machine->names[0]);
     FILE *stream = fopen(files->start, "wxe");

@@ -1,4 +1,4 @@
-/* See launch.h; debugger_files.h says what a debugger is given.
+/* See launch.h; debugger_files.h describes the debugger's input.
  *
  * Exit status: the debugger's; 1 if it could not be started, or there is no JIT code that is known;
  * 2 usage.

@@ -1,5 +1,5 @@
-/* What perfjit gdb and perfjit lldb have in common: from the command line to the files that the
- * debugger is started with. */
+/* The common part of perfjit gdb and perfjit lldb: from the command line to the files with which
+ * the debugger is started. */
 #ifndef PERFJIT_LAUNCH_H
 #define PERFJIT_LAUNCH_H
 

@@ -19,8 +19,8 @@
 
 /* ---- Whether there is JIT code ---- */
 
-/* Whether the code that a dump tells of is in the memory of the process: a dump of another run, or
- * of a later process with the same pid, has other code, and mostly at other addresses.
+/* Tests whether the code in a dump is in the memory of the process.  A dump of another run, or of a
+ * later process with the same pid, has other code, and mostly at other addresses.
  *
  * Runtimes change code that they have logged (V8 the objects' addresses in it), and free some
  * without a word, so that one function proves nothing.
@@ -31,10 +31,11 @@ struct code_evidence {
     size_t present;  /* of them, those whose bytes are mostly the same */
 };
 
-/* Of so many functions, evenly chosen, the first bytes. */
+/* The number of functions, evenly chosen, of which the first bytes are compared. */
 enum { MOST_COMPARED = 4096, FIRST_BYTES = 64 };
 
-/* Code in a file is there whoever logged it, and memory that a core leaves out is not known. */
+/* Code in a file is there no matter who logged it, and memory that a core leaves out is not
+ * known. */
 static bool can_be_compared(const struct snapshot *snapshot, const struct jit_function *function)
 {
     const struct snapshot_map *map = snapshot_map_at(snapshot, function->addr);
@@ -132,7 +133,7 @@ static const struct machine *machine_of_dump(const struct jit_dump *dump)
     return machine ? machine : machine_numbered(dump->elf_mach);
 }
 
-/* What a dump tells of its process: its pid and machine. */
+/* Take the pid and machine of the process from its dump. */
 static int take_dump(struct snapshot *snapshot, const struct given_file *given,
                      struct findings *findings)
 {
@@ -218,7 +219,7 @@ static int check_evidence(const struct snapshot_code *code, struct findings *fin
     return 0;
 }
 
-/* What was logged later, at a time that was asked for. */
+/* Drop the code that was logged after a chosen time. */
 static void drop_later(struct jit_processes *processes, uint64_t at_ns)
 {
     for (size_t i = 0; i < processes->count; i++) {
@@ -241,13 +242,13 @@ static int set_none(struct snapshot_code *code, struct findings *findings)
 {
     if (has_reason(findings))
         code->none = strdup(code->recording.processes.no_code);
-    else if (asprintf(
-                 &code->none,
-                 "%s: process %" PRIu32 " had mapped no jitdump, and left no perf map "
-                 "(/tmp/perf-%" PRIu32 ".map): was its runtime told to write one (PERFJIT=dump, "
-                 "node --perf-prof, ...)?  One that the process did not keep mapped is named with "
-                 "--jitdump FILE",
-                 code->snapshot.path, code->snapshot.pid, code->snapshot.pid) < 0)
+    else if (asprintf(&code->none,
+                      "%s: process %" PRIu32 " had mapped no jitdump, and left no perf map "
+                      "(/tmp/perf-%" PRIu32
+                      ".map): was its runtime told to write one (PERFJIT=dump, "
+                      "node --perf-prof, ...)?  If the process did not keep it mapped, name it "
+                      "with --jitdump FILE",
+                      code->snapshot.path, code->snapshot.pid, code->snapshot.pid) < 0)
         code->none = NULL;
     return code->none ? 0 : report_failure(findings, "out of memory");
 }

@@ -1,5 +1,5 @@
-/* A process at one moment, with the JIT code that is alive in it then: what bt, symbols and gdb
- * begin with.  The process is that of a core, or one that runs. */
+/* A process at one moment, with the JIT code that is alive in it then: the input of bt, symbols and
+ * gdb.  The process is that of a core, or one that runs. */
 #ifndef PERFJIT_SNAPSHOT_CODE_H
 #define PERFJIT_SNAPSHOT_CODE_H
 
@@ -30,7 +30,7 @@ enum snapshot_option_key { KEY_SNAPSHOT_AT = 768 };
 #define SNAPSHOT_FILE_OPTIONS                                                                      \
     OPTION_GROUP("Dumps and perf maps:"), RECORDING_FILE_OPTIONS, RECORDING_TRUST_OPTIONS,         \
         OPTION_GROUP("Messages:"), OPTION_VERBOSE
-#define SNAPSHOT_DOC "The dumps are found through what the process has mapped.\n\n"
+#define SNAPSHOT_DOC "The dumps are found through the process's mappings.\n\n"
 
 /* Take an option of these.  Returns as an argp parser. */
 error_t snapshot_request_take(struct snapshot_request *request, int key, char *argument,

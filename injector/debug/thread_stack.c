@@ -92,8 +92,7 @@ struct source_line {
     uint32_t line;
 };
 
-/* Decode what is known of FUNCTION's source: the line of OFFSET, and the call that was inlined
- * there. */
+/* Decode FUNCTION's source: the line of OFFSET, and the call that was inlined there. */
 static int find_source(struct thread_stacks *stacks, const struct jit_function *function,
                        uint64_t offset, struct source_line *source, int32_t *call)
 {
@@ -166,7 +165,7 @@ static int add_native(struct thread_stacks *stacks, const struct native_file *fi
     return count ? 0 : -1;
 }
 
-/* In map number WHAT of the profile, or in none. */
+/* Add a frame in map number WHAT of the profile, or in none. */
 static int add_mapped(struct thread_stacks *stacks, uint32_t what, uint64_t ip, uint64_t pc)
 {
     uint64_t addr;

@@ -1,5 +1,5 @@
-/* The stack of a thread of a snapshot: its frames from the innermost on, each with what is known of
- * it, inlined calls among them, and how it ends.
+/* The stack of a thread of a snapshot: its frames from the innermost on, and how it ends.  Each
+ * frame has its known facts.  Inlined calls are frames, too.
  *
  * A frame is named by the dump or perf map whose code is there, else by the file's own symbols.
  */
@@ -30,7 +30,7 @@ struct thread_stacks {
     struct stack_walker walker;
     struct native_symbols symbols;
     struct line_table lines;
-    /* Of the thread at hand: */
+    /* The stack of the current thread: */
     struct stack_frame *frames;
     size_t count, capacity;
     size_t jit_count; /* frames of JIT code, without inlined calls */

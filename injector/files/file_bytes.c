@@ -12,7 +12,7 @@
 
 enum { CHUNK_BYTES = 1 << 16, BLOCK_BYTES = 512 /* st_blocks' */ };
 
-/* The group's bits hold what an access control list allows at most, too. */
+/* The group's bits also hold the maximum of an access control list. */
 bool file_bytes_may_change(const struct stat *status)
 {
     bool trusted = status->st_uid == 0 || status->st_uid == geteuid();

@@ -44,7 +44,7 @@ void interruption_watch_files(void)
     signal(SIGXFSZ, SIG_IGN);
 }
 
-/* Without SA_RESTART: a write into a pipe that nobody reads must end, too. */
+/* Without SA_RESTART: a write into a pipe without a reader must end, too. */
 void interruption_hold_signals(void)
 {
     struct sigaction action = {.sa_handler = note_signal}, old;

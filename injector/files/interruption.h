@@ -1,5 +1,5 @@
-/* What may happen to a run from outside: signals that end it, and files that become shorter while
- * they are mapped.
+/* Handles events from outside: signals that end a run, and files that become shorter while they are
+ * mapped.
  *
  * SIGINT, SIGTERM and SIGHUP end a run that has begun to write as a failure does, so that no
  * partial output remains; then the process ends by the signal.  Before, they end it at once.
@@ -18,7 +18,7 @@ void interruption_watch_files(void);
  * ignored. */
 void interruption_hold_signals(void);
 
-/* The signal NUMBER came, which somebody took who had blocked it. */
+/* The signal NUMBER came, and a caller that had blocked it has taken it. */
 void interruption_note(int number);
 
 /* Returns 0, or -1 with the failure text set if a signal came, or a file became shorter. */

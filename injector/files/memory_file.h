@@ -1,4 +1,4 @@
-/* A file in memory that grows at its end: what is unpacked or read from a pipe. */
+/* A file in memory that grows at its end: for unpacked data, and for data from a pipe. */
 #ifndef PERFJIT_MEMORY_FILE_H
 #define PERFJIT_MEMORY_FILE_H
 

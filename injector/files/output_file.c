@@ -23,7 +23,7 @@ static int cannot_write(const struct output_file *file, struct findings *finding
     return report_failure(findings, "%s: can't write it: %s", file->path, strerror(error));
 }
 
-/* The output replaces what is there, which must be a file: root would replace /dev/null as well.  A
+/* The output replaces the file there.  It must be a file: root would replace /dev/null as well.  A
  * symbolic link may be a trap that somebody planted, or /dev/stdout. */
 const char *output_file_obstacle(const char *path)
 {

@@ -1,7 +1,7 @@
 /* A file that appears whole or not at all: written under a temporary name beside its own, then
- * renamed.  That holds if the process dies, but not if the machine does: nothing is synced
- * (docs/decisions/output-files.md).  "-" stands for standard output: the file is kept in memory,
- * for the caller to pass on when it is whole. */
+ * renamed.  The promise holds if the process dies, but not if the machine does: nothing is synced
+ * (docs/decisions/output-files.md).  The name "-" stands for standard output: the file is kept in
+ * memory, and the caller passes it on when it is whole. */
 #ifndef PERFJIT_OUTPUT_FILE_H
 #define PERFJIT_OUTPUT_FILE_H
 
@@ -22,21 +22,22 @@ struct output_file {
     size_t buffered;
 };
 
-/* What stands at PATH that a file can't replace, in words; NULL: nothing. */
+/* The name of the thing at PATH that a file can't replace, in words; NULL: there is none. */
 const char *output_file_obstacle(const char *path);
 
 /* Begin to write PATH, which must outlive FILE.  Returns 0, or -1 with the failure text set. */
 int output_file_open(struct output_file *file, const char *path, struct findings *findings);
 
-/* Begin to write PATH, too, as a file that whoever the umask lets may read, as of one that a shell
- * makes: one from output_file_open is the user's alone, as perf.data is. */
+/* Begin to write PATH, too, but as a file with the permissions that the umask allows, like a file
+ * that a shell makes.  A file from output_file_open is readable by the user alone, as perf.data
+ * is. */
 int output_file_open_shared(struct output_file *file, const char *path, struct findings *findings);
 
 /* Append.  Returns 0, or -1 with the failure text set. */
 int output_file_write(struct output_file *file, const void *bytes, size_t count,
                       struct findings *findings);
 
-/* Flush what was written to the file: later steps can't fail because the disk is full. */
+/* Flush the written bytes to the file: later steps can't fail because the disk is full. */
 int output_file_flush(struct output_file *file, struct findings *findings);
 
 /* Overwrite COUNT bytes at OFFSET, which have been written before. */
@@ -49,7 +50,7 @@ const uint8_t *output_file_view(struct output_file *file, struct findings *findi
 /* Give the file its name, if it has one.  Returns 0, or -1 with the failure text set. */
 int output_file_commit(struct output_file *file, struct findings *findings);
 
-/* Release; what was not committed is removed. */
+/* Release; files that were not committed are removed. */
 void output_file_close(struct output_file *file);
 
 #endif

@@ -26,7 +26,7 @@ void pipe_ends_close_one(struct pipe_ends *ends, enum pipe_end which);
 void pipe_ends_close(struct pipe_ends *ends);
 
 /* Say by a byte to READY that this process has come so far, and wait for one from GO, or for its
- * end.  READY -1: nobody waits for that. */
+ * end.  READY -1: no other process waits for that. */
 void pipe_ends_meet(int ready, int go);
 
 #endif

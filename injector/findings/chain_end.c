@@ -21,11 +21,12 @@ static const struct end_text texts[CHAIN_ENDS] = {
     [CHAIN_NOT_READ] = {"not-read", "a 32-bit program, or no registers", NULL, NULL},
     [CHAIN_NO_CODE] = {"no-code", "its table leads to an address where no code is", correct,
                        report_it},
-    [CHAIN_NO_CALL] = {"no-call",
-                       "its table leads to an address behind no call, and from there nowhere",
-                       correct, report_it},
-    [CHAIN_NO_FRAME] = {"no-frame", "what its table says of its caller's frame can't be", correct,
-                        report_it},
+    [CHAIN_NO_CALL] =
+        {"no-call",
+         "its table leads to an address that is not behind a call, and nothing leads on from there",
+         correct, report_it},
+    [CHAIN_NO_FRAME] = {"no-frame", "its table describes an impossible frame of its caller",
+                        correct, report_it},
     [CHAIN_TABLE_BROKEN] = {"table-broken", "its table can't be read", correct, report_it},
     [CHAIN_OUTSIDE] = {"outside", "its caller's frame is not in this stack",
                        "if it does not switch stacks, its UNWINDING_INFO is wrong", NULL},
@@ -36,7 +37,7 @@ static const struct end_text texts[CHAIN_ENDS] = {
          "install its debug symbols, or compile it with -fasynchronous-unwind-tables"},
     [CHAIN_NOT_LOGGED] = {"not-logged", "no function is known there", NULL,
                           "the runtime should log this code too: stubs, trampolines, interpreters"},
-    [CHAIN_NO_FILE] = {"no-file", "it can't be read, or is not what was mapped", NULL,
+    [CHAIN_NO_FILE] = {"no-file", "it can't be read, or is not the mapped file", NULL,
                        "say where the file is: --root DIR"},
 };
 

@@ -13,7 +13,7 @@ enum chain_end {
     CHAIN_NO_CODE,  /* a table leads to an address where no code is */
     CHAIN_NO_CALL,  /* a table leads to code in front of which is no call, and from there on nowhere
                      */
-    CHAIN_NO_FRAME, /* what a table says of the caller's frame can't be */
+    CHAIN_NO_FRAME, /* the table describes an impossible frame of the caller */
     CHAIN_TABLE_BROKEN, /* a table can't be run */
     CHAIN_OUTSIDE,  /* the caller's frame is not in the stack that was copied, which is all of it */
     CHAIN_NO_TABLE, /* no table, and no frame pointer that leads on */
@@ -40,7 +40,7 @@ enum stack_end stack_end_of(enum chain_end end);
 const char *chain_end_id(enum chain_end end);
 const char *chain_end_what(enum chain_end end);
 
-/* What to do about it, where the chain ends in JIT code, or elsewhere; NULL: nothing. */
+/* The advice for the user, for a chain that ends in JIT code, or elsewhere; NULL: none. */
 const char *chain_end_remedy(enum chain_end end, bool jit);
 
 /* Whether frames are missing for another reason than the copy's size, and whether that shows that

@@ -3,7 +3,7 @@
 
 struct finding_text {
     const char *what;  /* follows the count */
-    const char *means; /* what was done about it, and what the user can do */
+    const char *means; /* how perfjit handled it, and what the user can do */
     bool lost;         /* something of the input is not in the output */
 };
 
@@ -23,9 +23,9 @@ static const struct finding_text texts[FINDING_KINDS] = {
                                true},
     [FINDING_DUMP_OWNER] =
         {"dump of another user",
-         "left out: it is not proven to be what the process mapped, and belongs neither to you, "
-         "nor to root, nor to the owner of the recording, so that its owner could have put it "
-         "there; if it is the right one, read it with --force, or name it with --jitdump FILE",
+         "left out: it may not be the file that the process mapped, and it belongs neither to you, "
+         "nor to root, nor to the owner of the recording: its owner could have put it there; if it "
+         "is the right one, read it with --force, or name it with --jitdump FILE",
          true},
     [FINDING_DUMP_TRUNCATED] = {"dump cut short",
                                 "everything before the cut was kept; the runtime died before it "
@@ -33,14 +33,15 @@ static const struct finding_text texts[FINDING_KINDS] = {
                                 true},
     [FINDING_RECORD_UNKNOWN] =
         {"record of unknown type",
-         "skipped; a newer runtime may write what this version does not know", true},
+         "skipped; a newer runtime may write records that this version does not know", true},
     [FINDING_RECORD_BROKEN] = {"broken record",
                                "skipped; `perfjit dump FILE` shows the records around it", true},
     [FINDING_CODE_LOST] = {"move or unload of code that was never loaded",
                            "skipped; its load may have been lost", true},
     [FINDING_UNWIND_BROKEN] =
         {"broken unwind table",
-         "its functions have their names, but stacks go through them by frame pointers only", true},
+         "its functions have names, but stacks are unwound through them by frame pointers only",
+         true},
     [FINDING_UNWIND_UNMATCHED] =
         {"unwind table for code that was never loaded",
          "skipped; its functions, if any, can be unwound by frame pointers only", true},
@@ -61,18 +62,18 @@ static const struct finding_text texts[FINDING_KINDS] = {
                               false},
     [FINDING_IMAGE_CACHED] =
         {"process that lives in another mount namespace",
-         "perf looks there for what it has mapped, so the ELF files are in perf's cache, ~/.debug, "
-         "as well; perf buildid-cache --remove FILE takes one out",
+         "perf looks in that namespace for mapped files, so the ELF files were added to perf's "
+         "cache, ~/.debug, as well; perf buildid-cache --remove FILE removes one",
          false},
     [FINDING_IMAGE_HIDDEN] =
-        {"process that lives in another mount namespace, where the ELF files are not",
-         "perf looks for them there, and may show no names of any process while it lives; add them "
-         "to perf's cache, with perf buildid-cache --add FILE",
+        {"process that lives in another mount namespace, where the ELF files are missing",
+         "perf looks for them there, and may show no names for any process while this one lives; "
+         "add them to perf's cache with perf buildid-cache --add FILE",
          false},
     [FINDING_HISTORY_CUT] =
         {"dump that keeps only its newest history",
-         "it was written within a bound (JITDUMP_RING): samples before that time may be of code "
-         "that it has dropped, and stay [unknown]; give it more bytes, or record sooner",
+         "its size is bounded (JITDUMP_RING): samples before that time may be in code that it has "
+         "dropped, and stay [unknown]; give it more bytes, or record sooner",
          false},
     [FINDING_DUMP_TORN] =
         {"torn part of a dump",
@@ -83,22 +84,22 @@ static const struct finding_text texts[FINDING_KINDS] = {
                               "skipped; let each process write its own file", true},
     [FINDING_CLOCK_CONVERTED] =
         {"dump on another clock than the profile",
-         "its times were converted; with perf record -k mono they need not be", false},
+         "its times were converted; perf record -k mono makes that unnecessary", false},
     [FINDING_CLOCK_UNSURE] = {"dump whose times are known only roughly",
-                              "where an address was reused, samples near that time may get the "
+                              "if an address was reused, samples near that time may get the "
                               "name of the code before or after; record with perf record -k mono",
                               true},
     [FINDING_CLOCK_FLAG] = {"dump whose flags name the wrong clock",
                             "its timestamps were read with the clock that fits them", false},
     [FINDING_CLOCK_USELESS] = {"dump whose times can't be used",
-                               "its functions count as live from the start; where an address was "
+                               "its functions count as live from the start; if an address was "
                                "reused, all samples get the name of the last function",
                                true},
     [FINDING_DUMP_REPLACED] =
         {"dump that was overwritten",
-         "a later process, a later program of the same one, or one in another "
-         "container, left a file of the same name; the functions of the "
-         "first stay [unknown]; if you have a copy of its dump, name it with "
+         "a later process, a later program of the same process, or a process in another container "
+         "overwrote it or left a file of the same name; the first one's functions stay [unknown]; "
+         "if you have a copy of its dump, name it with "
          "--jitdump FILE",
          true},
     [FINDING_DUMP_AMBIGUOUS] = {"dump that fits several processes",
@@ -116,7 +117,7 @@ static const struct finding_text texts[FINDING_KINDS] = {
     [FINDING_MAP_NOT_OURS] = {"perf map that may not be the process's own",
                               "left out; if it is, name it with --perf-map FILE", true},
     [FINDING_MAP_STALE] = {"perf map of an earlier process with the same pid",
-                           "left out: nothing that was recorded is in it", false},
+                           "left out: it has none of the recorded code", false},
     [FINDING_MAP_UNUSABLE] = {"perf map that can't be read", "its functions stay [unknown]", true},
     [FINDING_MAP_LINES] = {"perf map with broken lines",
                            "these were skipped; the runtime died while writing, or several "
@@ -126,14 +127,13 @@ static const struct finding_text texts[FINDING_KINDS] = {
                                "left out: it is the map of another process or run, or its process "
                                "had no code left when it was written",
                                true},
-    [FINDING_MACHINE_UNKNOWN] =
-        {"recording of a machine that is not known",
-         "its stacks are left to perf, its native functions have no names, and ELF files that are "
-         "made of its perf maps name no machine",
-         false},
+    [FINDING_MACHINE_UNKNOWN] = {"recording of a machine that is not known",
+                                 "perf has to unwind its stacks, its native functions have no "
+                                 "names, and ELF files made from its perf maps name no machine",
+                                 false},
     [FINDING_SAMPLE_BROKEN] = {"sample that contradicts itself",
-                               "left out: the offset of its stack, or of what follows it, is not "
-                               "known; with --stacks keep it is passed on",
+                               "left out: the offset of its stack, or of the data behind its "
+                               "stack, is unknown; with --stacks keep it is passed on",
                                true},
     [FINDING_INHERITANCE_CUT] =
         {"process whose inherited or shared code is only partly known",

@@ -1,5 +1,5 @@
 /* The kinds of findings and their texts: all that a user reads about errors in the input, except
- * for the place.  What a producer writes wrong is in quirk.h. */
+ * for the place.  The errors of producers are in quirk.h. */
 #ifndef PERFJIT_FINDING_KIND_H
 #define PERFJIT_FINDING_KIND_H
 
@@ -52,7 +52,8 @@ enum finding_kind {
 /* The name of a finding of KIND, printed after its count, and whether it makes the exit status 3.
  */
 const char *finding_what(enum finding_kind kind);
-const char *finding_means(enum finding_kind kind); /* what was done about it, and what to do */
+const char *finding_means(enum finding_kind kind); /* how perfjit handled it, and what the user can
+                                                    * do */
 bool finding_is_lost(enum finding_kind kind);
 
 /* If no dump and no map could be used, the first of these kinds that occurred is the reason: the

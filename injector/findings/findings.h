@@ -1,8 +1,8 @@
-/* What went wrong in a run, as printed on stderr.
+/* The errors of a run, as printed on stderr.
  *
- * There are two kinds of errors. A *finding* is a part of the input that could not be used, or not
- * completely: it is counted by kind, its first case is reported with file, record and offset, and
- * the run continues. A *failure* ends the run: one text that gives the reason and what to do. A
+ * There are two kinds of errors.  A *finding* is a part of the input that could not be used, or not
+ * completely.  It is counted by kind.  Its first case is reported with file, record and offset, and
+ * the run continues.  A *failure* ends the run: one text with the reason and the remedy.  A
  * *repaired* quirk (findings/quirk.h) is no error, since nothing was lost; all of them are reported
  * in one line.
  *
@@ -30,7 +30,7 @@ struct findings {
     struct progress progress;     /* here because it shares the terminal */
 };
 
-/* Count one case of KIND; the text says where and what. */
+/* Count one case of KIND; the text has its place and details. */
 void report_finding(struct findings *findings, enum finding_kind kind, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 
@@ -49,7 +49,7 @@ int report_failure(struct findings *findings, const char *format, ...)
 /* The cases of the kinds that lose something, together: exit status 3 if not 0. */
 uint64_t findings_lost(const struct findings *findings);
 
-/* Add what FROM found to TO, and leave nothing in it. */
+/* Move all findings of FROM to TO. */
 void findings_move(struct findings *to, struct findings *from);
 
 /* A paragraph for each kind that occurred: how often, the first case, what it means.  Then what was

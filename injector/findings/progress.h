@@ -3,7 +3,7 @@
  *     perfjit: reading jit-4711.dump: 512000 functions, 210 MB/s, 2 s left
  *
  * It appears after a second, is redrawn ten times a second, and is erased when the stage ends.
- * Where standard error is no terminal, or with -q, nothing is written at all.
+ * Nothing is written if standard error is no terminal, or with -q.
  */
 #ifndef PERFJIT_PROGRESS_H
 #define PERFJIT_PROGRESS_H
@@ -26,7 +26,7 @@ struct progress {
 /* Show progress on STREAM if that is a terminal.  All zeros: prints nothing. */
 void progress_open(struct progress *progress, FILE *stream);
 
-/* Begin to do WHAT ("reading") with the file PATH, or with all files if it is "", over
+/* Begin the work WHAT ("reading") on the file PATH, or on all files if it is "", over
  * TOTAL_BYTES. */
 void progress_begin(struct progress *progress, const char *what, const char *path,
                     uint64_t total_bytes);

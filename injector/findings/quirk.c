@@ -9,7 +9,8 @@ static const struct quirk_text texts[QUIRKS] = {
          "Mono before dotnet/runtime#85107 (2)", "continues if a sound record follows the header",
          NOT_A_FINDING},
     [QUIRK_HEADER_LONGER] =
-        {"header-longer", "The header is longer than 40 bytes; perf up to 7.0 reads nothing of it",
+        {"header-longer",
+         "The header is longer than 40 bytes; perf up to 7.0 reads nothing of the dump",
          "no known producer; the format allows it",
          "begins after the header's total_size, where a sound record is", NOT_A_FINDING},
     [QUIRK_HEADER_SIZE] = {"header-size", "The header's total_size is not where the records begin",
@@ -26,10 +27,10 @@ static const struct quirk_text texts[QUIRKS] = {
     [QUIRK_HEADER_FOREIGN] =
         {"header-foreign",
          "There is a second header among the records, of another process, byte order or clock",
-         "two processes that append to one file", "skips what follows, up to the next header",
+         "two processes that append to one file", "skips all records up to the next header",
          FINDING_DUMP_FOREIGN},
     [QUIRK_ELF_MACHINE] =
-        {"elf-machine", "The header's elf_mach is not the machine that was recorded",
+        {"elf-machine", "The header's elf_mach is not the recorded machine",
          "Erlang/OTP on arm64 (says x86-64), CPython 3.13 (says none), libxsmm",
          "writes the ELF files for the recording's machine, if the byte order fits", NOT_A_FINDING},
     [QUIRK_ELF_CLASS] = {"elf-class", "elf_mach is a 32-bit machine, but code lies beyond 4 GiB",
@@ -85,12 +86,13 @@ static const struct quirk_text texts[QUIRKS] = {
         {"index-reused",
          "Several LOADs have one code_index; perf inject overwrites the earlier one's file",
          "PHP after a fork, two writers in one process",
-         "tells functions apart by address and time, and names files otherwise", NOT_A_FINDING},
+         "tells functions apart by address and time, and does not use the index for file names",
+         NOT_A_FINDING},
 
     [QUIRK_HDR_FIRST] = {"hdr-first",
                          "The .eh_frame_hdr comes before the .eh_frame; perf stops unwinding",
                          "LLVM ORC (as the specification's text has it)",
-                         "uses the half that is a valid .eh_frame as such", NOT_A_FINDING},
+                         "uses the half that is a valid .eh_frame as the .eh_frame", NOT_A_FINDING},
     [QUIRK_HDR_ABSENT] = {"hdr-absent", "An .eh_frame comes without a header", "no known producer",
                           "makes a header of its own", NOT_A_FINDING},
     [QUIRK_HDR_NO_TABLE] = {"hdr-no-table", "An .eh_frame_hdr has no search table, or an empty one",
@@ -99,8 +101,8 @@ static const struct quirk_text texts[QUIRKS] = {
                             "V8, LLVM ORC", "ends it at the header", NOT_A_FINDING},
     [QUIRK_FRAME_ELSEWHERE] =
         {"frame-elsewhere",
-         "FDEs are relative to where they were in the process, which the record does not say, and "
-         "not to the end of the code, as perf assumes",
+         "FDEs are relative to their place in the process, which is not in the record; perf "
+         "assumes the end of the code",
          "LLVM ORC",
          "takes the place that the header names, or at which most FDEs cover a function logged "
          "next",
@@ -121,17 +123,17 @@ static const struct quirk_text texts[QUIRKS] = {
 
     [QUIRK_LINES_BIASED] =
         {"lines-biased",
-         "All addresses of source lines are 0x40 too high: what perf left out until 2020",
+         "All addresses of source lines are 0x40 too high; perf left these 0x40 out until 2020",
          "V8 and LLVM, to this day",
          "subtracts 0x40 if the lines of all functions of the dump together show it",
          NOT_A_FINDING},
     [QUIRK_FILES_OVERWRITTEN] =
         {"files-overwritten",
          "The first 16 bytes of the names of source files are other data with zeros in it; perf "
-         "takes what follows the first zero as the next line, and shows line 1",
+         "takes the bytes after the first zero as the next line, and shows line 1",
          "V8 (node 20), which writes the names from memory that it has freed",
-         "finds the entries by their addresses and the names by what is left of them in the names "
-         "of functions",
+         "finds the entries by their addresses, and completes the names from the names of "
+         "functions",
          NOT_A_FINDING},
 
     [QUIRK_LINES_OUTSIDE] =
@@ -149,22 +151,22 @@ static const struct quirk_text texts[QUIRKS] = {
                            "no producer known for certain; PHP shares its file with its children",
                            "continues", NOT_A_FINDING},
     [QUIRK_RECORD_UNKNOWN] = {"record-unknown", "A record's id is unknown; perf warns about each",
-                              "private extensions, as samply's 827346260",
+                              "private extensions, such as samply's 827346260",
                               "skips it by its total_size", FINDING_RECORD_UNKNOWN},
     [QUIRK_PART_TWICE] =
         {"part-twice",
-         "A part of the file stands there twice, from the middle of a record on; perf loses all "
-         "that follows",
+         "A part of the file is in it twice, from the middle of a record on; perf loses all "
+         "records after it",
          "CPython 3.13 and others that write through stdio and fork: the child flushes its copy of "
          "the parent's buffer (multiprocessing, gunicorn, celery)",
          "skips all copies but the first", NOT_A_FINDING},
     [QUIRK_RECORD_TORN] =
         {"record-torn",
-         "A record ends early, or contains others; perf silently loses all that follows",
+         "A record ends early, or contains others; perf silently loses all records after it",
          "CPython 3.13's threads (python/cpython#143965), PHP's threads and children, writes that "
          "failed with EFAULT or on a full disk",
          "continues where two sound records follow each other, keeps the name of a LOAD that lost "
-         "only code, and says what it skipped",
+         "only code, and reports the skipped part",
          FINDING_DUMP_TORN},
     [QUIRK_DUMP_CUT] = {"dump-cut", "The file ends inside a record; perf says nothing",
                         "V8, Mono and CPython when killed: they buffer and never flush",

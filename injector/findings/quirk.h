@@ -1,9 +1,9 @@
-/* Deviations of real producers from the specification, or from what perf accepts: a quirk each,
- * with a name.
+/* Deviations of real producers from the specification, or from the input that perf accepts.  Each
+ * is a quirk with a name.
  *
  * A quirk is detected from the data, never from the name of its producer, and is repaired where it
- * is found: grep for QUIRK_ and its name. The table in quirk.c says for each what is wrong, who
- * writes it and what is done about it; docs/quirks.md is made from it.
+ * is found: grep for QUIRK_ and its name.  The table in quirk.c has for each quirk the error, the
+ * producers and the repair.  docs/quirks.md is made from the table.
  */
 #ifndef PERFJIT_QUIRK_H
 #define PERFJIT_QUIRK_H
@@ -49,7 +49,7 @@ enum quirk {
     QUIRK_LINES_BIASED,
     QUIRK_FILES_OVERWRITTEN,
     QUIRK_LINES_OUTSIDE,
-    /* the order of records, and what is no record */
+    /* the order of records, and bytes that are no record */
     QUIRK_TIME_BACKWARDS,
     QUIRK_AFTER_CLOSE,
     QUIRK_RECORD_UNKNOWN,
@@ -70,8 +70,8 @@ static inline uint64_t quirk_bit(enum quirk quirk)
 struct quirk_text {
     const char *id;        /* in lower case, with hyphens */
     const char *symptom;   /* a sentence without its full stop */
-    const char *producers; /* who writes it, and in which versions */
-    const char *remedy;    /* what perfjit does about it */
+    const char *producers; /* the producers and their versions */
+    const char *remedy;    /* how perfjit handles it */
     int finding; /* the kind that reports it, if something may be lost; else NOT_A_FINDING: repaired
                   */
 };

@@ -25,12 +25,12 @@ static const struct cause_text texts[CAUSES] = {
                             "container, say where with --root DIR"},
     [CAUSE_DUMP_REFUSED] =
         {"dump-refused", "its dump can't be read",
-         "see the losses above; perfjit check --repair OUT FILE.dump may save what is whole"},
+         "see the losses above; perfjit check --repair OUT FILE.dump may save its whole records"},
     [CAUSE_DUMP_REPLACED] =
         {"dump-replaced", "its dump was overwritten, or fits several processes",
          "let each run write to its own directory; a copy can be named with --jitdump FILE"},
     [CAUSE_DUMP_OWNER] =
-        {"dump-owner", "its dump belongs to another user, and may not be what it mapped",
+        {"dump-owner", "its dump belongs to another user, and may not be the file that it mapped",
          "if it is the right one: perfjit inject --force, or name it with --jitdump FILE"},
     [CAUSE_WRONG_CLOCK] = {"wrong-clock", "the times in its dump are of another clock",
                            "record with perf record -k mono; if that was done, the runtime should "
@@ -45,16 +45,16 @@ static const struct cause_text texts[CAUSES] = {
                        "ring=256M), or run perfjit inject sooner after the recording"},
     [CAUSE_NOT_WRITTEN] =
         {"not-written", "not in its dump, which is cut short",
-         "if the process still runs, inject when it has ended, and has written the rest of its "
-         "dump (V8 keeps up to 2 MiB in memory); of one that was killed the rest is lost"},
+         "if the process still runs, inject after its end: by then it has written the rest of its "
+         "dump (V8 keeps up to 2 MiB in memory); if it was killed, the rest is lost"},
     [CAUSE_BEFORE_LOAD] = {"before-load", "sampled before the function was logged",
                            "the runtime should log a function before it first runs; if there are "
                            "many, the dump's clock may be wrong: record with perf record -k mono"},
-    [CAUSE_FREED] =
-        {"freed", "sampled after the function was unloaded or moved",
-         "the runtime should log an unload after the code last ran, and log what it puts there"},
+    [CAUSE_FREED] = {"freed", "sampled after the function was unloaded or moved",
+                     "the runtime should log an unload after the code last ran, and log the new "
+                     "code at that address"},
     [CAUSE_REMAPPED] = {"remapped", "something else was mapped over the function",
-                        "the runtime should log the code that is there after the mapping again"},
+                        "the runtime should log the code again after the mapping"},
     [CAUSE_NOT_LOGGED] =
         {"not-logged", "no function that was logged ever had this address",
          "the runtime should log this code too: stubs, trampolines, interpreters, inline caches"},

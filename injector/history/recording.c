@@ -66,7 +66,7 @@ static int check_root(const char *root, struct findings *findings)
     return report_failure(findings, "--root %s: not a directory that can be read", root);
 }
 
-/* What the opened input says. */
+/* Read the contents of the opened input. */
 static enum recording_result read_input(struct recording *recording,
                                         const struct recording_request *request,
                                         struct findings *findings)

@@ -10,7 +10,7 @@
 
 #include <argp.h>
 
-/* Which dumps and maps to read besides those that the recording names. */
+/* The dumps and maps to read besides those that the recording names. */
 struct recording_request {
     struct given_file *dumps;
     size_t dump_count, dump_capacity;
@@ -73,7 +73,7 @@ bool recording_request_gives(const struct recording_request *request);
 
 void recording_request_free(struct recording_request *request);
 
-/* All that is made of it, in the order in which it is made. */
+/* All data made from a recording, in the order in which it is made. */
 struct recording {
     struct perf_input input;
     struct records records;

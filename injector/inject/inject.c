@@ -56,14 +56,14 @@ struct injection {
 
 /* ---- Boxes of the pipeline ---- */
 
-/* Where perf will unwind, images must not reach over each other. */
+/* If perf will unwind, images must not reach over each other. */
 static enum image_layout layout_for(const struct injection *run, enum image_layout wanted)
 {
     bool stacks = perf_file_has_stacks(&run->in.input.file) && !run->unwinds;
     return stacks && wanted == LAYOUT_IMAGE ? LAYOUT_APART : wanted;
 }
 
-/* One base for a file is what perf's unwinders need, and what rows of several bodies do without. */
+/* Each file needs one base for perf's unwinders, and rows of several bodies have none. */
 static enum image_rows rows_for(const struct injection *run, const struct inject_options *options)
 {
     return layout_for(run, options->layout) == LAYOUT_IMAGE ? options->rows : ROWS_BODY;
@@ -133,7 +133,7 @@ static int write_profile(struct injection *run, struct findings *findings)
                : 0;
 }
 
-/* What stays unknown is no loss of input, and yet what many runs are made for. */
+/* Unknown samples are no loss of input, but many runs are made for this census. */
 static int take_census(struct injection *run, const struct inject_options *options,
                        struct findings *findings)
 {
@@ -180,7 +180,8 @@ static int commit(struct injection *run, struct findings *findings)
     return 0;
 }
 
-/* Without JIT code stacks are worth a run for who asks; else the runtime was not told to log. */
+/* Without JIT code, stacks are worth a run if the options request them; else the runtime does not
+ * log. */
 static bool needs_no_code(const struct injection *run, const struct inject_options *options)
 {
     if (injected_image(&run->in.records))
@@ -189,7 +190,7 @@ static bool needs_no_code(const struct injection *run, const struct inject_optio
            (options->stacks == STACKS_UNWIND && perf_file_has_stacks(&run->in.input.file));
 }
 
-/* Stacks of a machine that perfjit does not know are perf's, unless they were asked for. */
+/* Stacks of a machine that perfjit does not know are perf's, unless the options request them. */
 static bool unwinds(const struct injection *run, const struct inject_options *options)
 {
     const struct perf_file *file = &run->in.input.file;
@@ -197,8 +198,8 @@ static bool unwinds(const struct injection *run, const struct inject_options *op
            (options->stacks == STACKS_UNWIND || user_stacks_possible(file));
 }
 
-/* The mapping of a JVM, which writes its perf map only when it ends by itself, or is asked; or
- * NULL. */
+/* The mapping of a JVM, or NULL.  A JVM writes its perf map only when it ends by itself, or on
+ * request. */
 static const struct recorded_map *find_jvm(const struct records *records)
 {
     for (size_t i = 0; i < records->map_count; i++)
@@ -226,7 +227,7 @@ static void tell_no_map(const struct injection *run, const struct recorded_map *
         printable_line(stderr,
                        "perfjit: no JIT code was logged: the JVM of process %" PRIu32
                        " has written no perf map yet; jcmd %" PRIu32
-                       " Compiler.perfmap has it do so, and perfjit report reads it",
+                       " Compiler.perfmap makes it write one, and perfjit report reads that",
                        pid, pid);
     else
         printable_line(stderr,
@@ -336,7 +337,7 @@ static int name_inlined_calls(struct injection *run, const struct inject_options
     return inlined_calls_add(&run->calls, &run->in.processes, &run->in.records, findings);
 }
 
-/* What would be told twice, or is not wanted. */
+/* Leave out debug information that would be there twice, or is not wanted. */
 static void choose_debug_info(struct injection *run, const struct inject_options *options)
 {
     for (size_t i = 0; i < run->plan.image_count; i++)
@@ -485,8 +486,9 @@ static void print_summary(struct injection *run, const struct inject_options *op
                    plural(run->plan.image_count), lost, plural(lost));
 }
 
-/* Who leaves by _exit, as children of Python's multiprocessing do, leaves its last buffer
- * unwritten. Where every sample and stack is known all the same, nothing that ran is missing. */
+/* A process that leaves by _exit, as children of Python's multiprocessing do, leaves its last
+ * buffer unwritten.  If every sample and stack is known all the same, no code that ran is
+ * missing. */
 static uint64_t lost(const struct injection *run, const struct inject_options *options,
                      const struct findings *findings)
 {

@@ -4,8 +4,8 @@
 
 #include "injector/inject/inject_options.h"
 
-/* Do what OPTIONS say, and print the summary.  Returns the exit status: 1, with the failure text
- * set, if nothing was written. */
+/* Run inject with OPTIONS, and print the summary.  Returns the exit status: 1, with the failure
+ * text set, if nothing was written. */
 int inject_recording(const struct inject_options *options, struct findings *findings);
 
 #endif

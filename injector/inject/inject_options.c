@@ -39,8 +39,8 @@ static const struct argp_option option_table[] = {
      0},
     {"rows", KEY_ROWS, "ROWS", 0,
      "What perf report shows as one row.  With --layout function, or where user stacks are kept, "
-     "it is body:\nname: all code of one name, in whatever process (default)\nbody: each body that "
-     "was compiled\nfunction: all code of a function, whatever tier its name tells",
+     "it is body:\nname: all code of one name, in any process (default)\nbody: each compiled "
+     "body\nfunction: all code of a function, in any tier",
      0},
     {"no-lines", KEY_NO_LINES, 0, 0, "Leave out source lines and inlined calls", 0},
     {"compress-debug", KEY_COMPRESS_DEBUG, 0, 0,
@@ -51,12 +51,12 @@ static const struct argp_option option_table[] = {
      "registers (default)\nkeep: they stay as they are, for perf",
      0},
     {"stitch", KEY_STITCH, 0, 0,
-     "Where the copy of a stack ends: take the outer frames of the thread's last whole stack, if "
-     "that has the same frame there; an inference",
+     "If the copy of a stack ends early, take the outer frames of the thread's last whole stack, "
+     "provided that it has the same frame there; an inference",
      0},
     {"inlines", KEY_INLINES, "WHERE", 0,
-     "Where inlined calls are told of:\ndwarf: in the ELF files' debug info, which perf reads by "
-     "addr2line\nframes: as frames in call chains (default where stacks are unwound)\nnone: "
+     "Where inlined calls are shown:\ndwarf: in the ELF files' debug info, which perf reads by "
+     "addr2line\nframes: as frames in call chains (default if stacks are unwound)\nnone: "
      "nowhere",
      0},
     OPTION_GROUP("Messages:"),
@@ -66,7 +66,8 @@ static const struct argp_option option_table[] = {
     OPTION_QUIET,
     {0}};
 
-/* Which of WORDS the argument of OPTION is.  After them NULL, and how a message lists them. */
+/* The index in WORDS of the argument of OPTION.  WORDS end with NULL and the list of words for
+ * messages. */
 static size_t choice_of(const char *argument, const char *option, const char *const *words,
                         struct argp_state *state)
 {
@@ -114,7 +115,8 @@ static error_t parse_choice(struct inject_options *options, int key, char *argum
     }
 }
 
-/* Of several -i the last one counts, as perf has it, so that a script's own can be replaced. */
+/* If there are several -i, the last one counts, as in perf.  So the -i of a script can be
+ * replaced. */
 static error_t take_input(struct inject_options *options, char *argument, bool is_option,
                           struct argp_state *state)
 {

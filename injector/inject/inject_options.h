@@ -1,4 +1,4 @@
-/* What perfjit inject was asked for. */
+/* The options of perfjit inject. */
 #ifndef PERFJIT_INJECT_OPTIONS_H
 #define PERFJIT_INJECT_OPTIONS_H
 
@@ -6,14 +6,14 @@
 #include "injector/inject/layout/image_plan.h"
 #include "injector/inject/layout/image_plan_by_name.h"
 
-/* What becomes of user stacks. */
+/* The handling of user stacks. */
 enum stacks {
     STACKS_UNWIND, /* call chains */
     STACKS_KEEP,
     STACKS_BY_DEFAULT /* call chains, where they can be made and there is JIT code */
 };
 
-/* Where inlined calls are told of. */
+/* The place for inlined calls. */
 enum inlines {
     INLINES_DWARF,  /* in the ELF files */
     INLINES_FRAMES, /* in call chains, where these are in the output; else as above */
@@ -35,20 +35,20 @@ struct inject_options {
     struct recording_request request;
     bool compress_debug;
     bool verbose, quiet;
-    /* After perfjit record, which had the runtimes log and saw them end: a recording without JIT
-     * code is written as well, and it is said; a dump that ends in a record is a loss only if
-     * samples or stacks are unknown. */
+    /* After perfjit record, which started logging in the runtimes and saw them end.  A recording
+     * without JIT code is then written as well, with a message.  A dump that ends in a record is a
+     * loss only if samples or stacks are unknown. */
     bool after_record;
     bool follows_pointers; /* and its stacks are those of frame pointers */
 };
 
-/* Read the command line ARGV, and name what it does not.  Prints help, and ends the program, where
- * that is what it asks for, or if it is wrong.  Returns 0, or -1 with the failure text set. Release
+/* Read the command line ARGV, and fill in the names that it leaves out.  Prints help and ends the
+ * program if the line has --help or an error.  Returns 0, or -1 with the failure text set.  Release
  * with inject_options_free in either case. */
 int inject_options_read(struct inject_options *options, int argc, char **argv,
                         struct findings *findings);
 
-/* What the command does without options, with INPUT, which must outlive OPTIONS, and OUTPUT.
+/* The options of the command without arguments, with INPUT, which must outlive OPTIONS, and OUTPUT.
  * Returns, and is to be released, as above. */
 int inject_options_default(struct inject_options *options, const char *input, const char *output,
                            struct findings *findings);

@@ -3,7 +3,6 @@
 
 #include "jitdump/format/cfa_instruction.h"
 
-
 enum { MAX_REMEMBERED = 8, SIGN_STATE = 32, DWARF_SIGN_STATE = 34 };
 
 struct interpreter {
@@ -13,14 +12,14 @@ struct interpreter {
     uint64_t pc, target;
     struct cfa_rule cfa;
     struct cfi_row row;     /* but for its CFA */
-    struct cfi_row initial; /* what the CIE says, for restore */
+    struct cfi_row initial; /* from the CIE, for restore */
     struct cfi_row remembered[MAX_REMEMBERED];
     struct cfa_rule remembered_cfas[MAX_REMEMBERED];
     size_t remembered_count;
     bool failed;
 };
 
-/* Rules of registers that nobody unwinds with (vectors) go nowhere. */
+/* Rules of registers that no unwinder needs (vectors) are dropped. */
 static void set_rule(struct interpreter *run, uint64_t reg, struct register_rule rule)
 {
     if (reg == DWARF_SIGN_STATE)
@@ -110,7 +109,8 @@ static bool run_program(struct interpreter *run, const uint8_t *program, size_t 
     return true;
 }
 
-/* Put what instructions have made of the CFA into the row.  Returns false if that is nothing. */
+/* Put the CFA that the instructions have defined into the row.  Returns false if that is
+ * nothing. */
 static bool take_cfa(struct interpreter *run)
 {
     const struct cfa_rule *cfa = &run->cfa;

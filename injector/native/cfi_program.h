@@ -5,7 +5,7 @@
 #include "injector/native/cfi_row.h"
 #include "jitdump/format/eh_entry.h"
 
-/* An FDE and its CIE, whatever table they stand in. */
+/* An FDE and its CIE, from any table. */
 struct cfi_entry {
     uint64_t start, end; /* the addresses that it is about */
     uint64_t code_align;
@@ -34,8 +34,8 @@ static inline struct cfi_entry cfi_entry_of(const struct eh_cie *cie, uint64_t s
                               .instructions_bytes = instructions_bytes};
 }
 
-/* How much work may still be done for one sample: call frame instructions, operations, entries.
- * What runs out of it gives no row. */
+/* How much work may still be done for one sample: call frame instructions, operations, entries.  A
+ * sample that has used it up gets no row. */
 struct unwind_budget {
     uint32_t left;
 };
@@ -45,7 +45,7 @@ static inline bool unwind_budget_take(struct unwind_budget *budget)
     return budget->left && budget->left--;
 }
 
-/* Find what ENTRY says of address PC, which lies in it.  Returns false if it makes no sense. */
+/* Find the row of ENTRY for address PC, which lies in it.  Returns false if it makes no sense. */
 bool cfi_row_find(const struct cfi_entry *entry, uint64_t pc, const struct machine *machine,
                   struct unwind_budget *budget, struct cfi_row *row);
 

@@ -1,4 +1,4 @@
-/* What call frame information says of one address: how to find the caller's registers. */
+/* The call frame information of one address: how to find the caller's registers. */
 #ifndef PERFJIT_CFI_ROW_H
 #define PERFJIT_CFI_ROW_H
 
@@ -8,7 +8,7 @@
 #include <stdbool.h>
 
 enum register_rule_kind {
-    REGISTER_SAME, /* also of those of which nothing is said */
+    REGISTER_SAME, /* also for registers that the row does not mention */
     REGISTER_UNDEFINED,
     REGISTER_AT_OFFSET,     /* saved at CFA + offset */
     REGISTER_IS_OFFSET,     /* is CFA + offset */

@@ -45,7 +45,7 @@ static uint32_t crc_of(const uint8_t *bytes, size_t size)
     return ~crc;
 }
 
-/* What a file's .gnu_debuglink says: a name, padded to 4, and the CRC. */
+/* A file's .gnu_debuglink: a name, padded to 4, and the CRC. */
 struct debug_link {
     const char *name;
     uint32_t crc;

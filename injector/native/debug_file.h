@@ -1,12 +1,12 @@
-/* The file that has what was stripped from another one. */
+/* The file with the parts that were stripped from another one. */
 #ifndef PERFJIT_DEBUG_FILE_H
 #define PERFJIT_DEBUG_FILE_H
 
 #include "injector/native/elf_view.h"
 
-/* Find the debug file of VIEW, a file at PATH: by its build-id, or that which was WANTED, below
- * /usr/lib/debug, then by its .gnu_debuglink; below ROOT first, if that is not NULL.  DEBUG has no
- * segments if there is none.  Release with elf_view_close in any case. */
+/* Find the debug file of VIEW, a file at PATH.  The search uses VIEW's build-id, or WANTED, below
+ * /usr/lib/debug, and then its .gnu_debuglink.  If ROOT is not NULL, the search begins below ROOT.
+ * DEBUG has no segments if there is none.  Release with elf_view_close in any case. */
 void debug_file_open(struct elf_view *debug, const struct elf_view *view,
                      const struct build_id *wanted, const char *path, const char *root);
 

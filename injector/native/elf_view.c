@@ -17,7 +17,7 @@
 
 enum { MAX_SEGMENTS = 64 };
 
-/* Of a section that is unpacked. */
+/* The limit for a section that is unpacked. */
 #define MAX_UNPACKED_BYTES (UINT64_C(256) << 20)
 
 /* ---- Sections ---- */
@@ -37,8 +37,8 @@ static Elf_Scn *find_section(const struct elf_view *view, const char *name, GElf
     return NULL;
 }
 
-/* A section that is packed with zlib or zstd becomes what it was; one that would become too large,
- * nothing. */
+/* A section that is packed with zlib or zstd is unpacked; one that would become too large is left
+ * out. */
 static bool unpack(const struct elf_view *view, Elf_Scn *section, const GElf_Shdr *header)
 {
     GElf_Chdr packed;
@@ -103,7 +103,7 @@ static int read_segments(struct elf_view *view)
     return view->segments ? 0 : -1;
 }
 
-/* A mapping begins at a page, and so may hold bytes in front of its segment: the tolerance. */
+/* A mapping begins at a page and may hold bytes in front of its segment: the tolerance. */
 bool elf_view_addr(const struct elf_view *view, uint64_t offset, uint64_t *addr)
 {
     for (size_t i = 0; i < view->segment_count; i++) {
@@ -200,7 +200,7 @@ void elf_view_of(struct elf_view *view, const uint8_t *bytes, size_t size)
     read_elf(view);
 }
 
-/* Whatever has taken the place of the file that was mapped is not it. */
+/* A file that has taken the place of the mapped file is not the mapped file. */
 int elf_view_open(struct elf_view *view, const char *path, uint64_t inode)
 {
     struct stat status;

@@ -1,5 +1,4 @@
-/* An ELF file for whoever unwinds: its segments, unwind tables, functions, and what identifies
- * it. */
+/* An ELF file for an unwinder: its segments, unwind tables, functions, and identity. */
 #ifndef PERFJIT_ELF_VIEW_H
 #define PERFJIT_ELF_VIEW_H
 
@@ -19,13 +18,13 @@ bool build_id_is(const struct build_id *a, const struct build_id *b);
 /* As file names have it: two digits a byte. */
 void build_id_hex(char hex[BUILD_ID_HEX_BYTES], const struct build_id *id);
 
-/* A PT_LOAD with what the file has of it. */
+/* A PT_LOAD with its bytes in the file. */
 struct elf_segment {
     uint64_t offset, vaddr, size;
     bool executable;
 };
 
-/* Where a function begins and ends; end 0: unknown. */
+/* The first address of a function and the address after its last one; end 0: unknown. */
 struct elf_function {
     uint64_t start, end;
 };
@@ -47,17 +46,18 @@ struct elf_view {
     bool functions_read;
 };
 
-/* Read the file at PATH, or SIZE BYTES that outlive VIEW.  What can't be read has no segments.
- * elf_view_open returns 0 if there is a file, or -1.  Release with elf_view_close in any case. */
+/* Read the file at PATH, or SIZE BYTES that outlive VIEW.  An unreadable file gives a view without
+ * segments.  elf_view_open returns 0 if there is a file, or -1.  Release with elf_view_close in any
+ * case. */
 int elf_view_open(struct elf_view *view, const char *path, uint64_t inode);
 void elf_view_of(struct elf_view *view, const uint8_t *bytes, size_t size);
 
-/* The address, as the file has it, of what is mapped from OFFSET.  Returns false if no segment is
- * there. */
+/* The address, in the file's terms, of the byte that is mapped from OFFSET.  Returns false if no
+ * segment is there. */
 bool elf_view_addr(const struct elf_view *view, uint64_t offset, uint64_t *addr);
 
-/* The bytes from ADDR on, *SIZE up to the segment's end, and *BEFORE those that stand in front of
- * them; NULL if there are none. */
+/* The bytes from ADDR on. *SIZE is their number up to the segment's end, *BEFORE the number of
+ * bytes in front of ADDR.  NULL if there are none. */
 const uint8_t *elf_view_code(const struct elf_view *view, uint64_t addr, size_t *before,
                              size_t *size);
 

@@ -190,7 +190,7 @@ static size_t vdso_bytes(void)
     return bytes;
 }
 
-/* What this kernel gives to all processes, if it is the recording's. */
+/* Read the vdso that this kernel gives to all processes, if the kernel is the recording's. */
 static void read_vdso(const struct native_files *files, struct native_file *file)
 {
     const uint8_t *bytes = (const uint8_t *)(uintptr_t)getauxval(AT_SYSINFO_EHDR);

@@ -1,11 +1,11 @@
 /* The files that processes mapped: programs, libraries, the vdso.
  *
  * A file is read when something on a stack lies in it.  It is looked for below the root directory,
- * then at its own path; what has another build-id than the recording tells, or, if it tells none,
- * another inode on the same device, is not the file that was mapped, and is not used.  Where it has
- * no table for an address its debug file may have one: the one that its build-id names, or its
- * .gnu_debuglink, whose CRC must be right, or what its own .gnu_debugdata holds.  Nothing is asked
- * of the network.
+ * then at its own path.  A file with another build-id than the recorded one is not used.  If the
+ * recording has no build-id, a file with another inode on the same device is not used.  If the file
+ * has no table for an address, its debug file may have one.  That is the file named by its
+ * build-id, the file named by its .gnu_debuglink (the CRC must match), or the contents of its own
+ * .gnu_debugdata.  The network is never used.
  */
 #ifndef PERFJIT_NATIVE_FILE_H
 #define PERFJIT_NATIVE_FILE_H
@@ -15,8 +15,8 @@
 
 struct native_file {
     const struct recorded_map *map; /* one that names it */
-    struct build_id wanted;        /* size 0: unknown */
-    struct elf_view view;          /* without segments: it could not be read, or was another one */
+    struct build_id wanted;         /* size 0: unknown */
+    struct elf_view view;           /* without segments: it could not be read, or was another one */
     struct elf_view debug;
     bool was_read, debug_sought;
     uint32_t number;
@@ -28,7 +28,8 @@ struct native_files {
     const char *root;   /* or NULL */
     uint16_t elf_mach;  /* the recording's machine */
     bool is_elsewheres; /* of another machine, whose devices may have the numbers of this one's */
-    uint32_t *of_map;   /* by the profile's maps: the file's number, from 1 on; 0: not asked */
+    uint32_t *of_map;   /* by the profile's maps: the file's number, from 1 on; 0: not looked up
+                         * yet */
     struct native_file **items; /* by number */
     size_t count, capacity;
     void *tree; /* tsearch's */

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* What compilers' functions begin with; of their own threads each sample counts. */
+/* The beginnings of compilers' function names.  In compilers' own threads each sample counts. */
 static const char *const compilers[] = {"v8::internal::compiler::",
                                         "v8::internal::maglev::",
                                         "v8::internal::baseline::",
@@ -113,7 +113,8 @@ static bool is_service(uint8_t activity)
     return activity == ACTIVITY_COLLECTOR || activity == ACTIVITY_COMPILER;
 }
 
-/* What a compiler or collector calls is its own, but for JIT code: a finalizer, a getter. */
+/* Functions that a compiler or collector calls count as its own.  JIT code does not: a finalizer, a
+ * getter. */
 static void find_nodes(struct activity_map *map, const struct call_profile *profile,
                        const uint8_t *frames)
 {

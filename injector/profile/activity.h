@@ -1,5 +1,5 @@
-/* What a run is doing when it is sampled: its own code, compiled or interpreted, or what the
- * runtime does for it.  Each sample is of one activity, so that these add up to the total. */
+/* The activities of a run when it is sampled: its own code, compiled or interpreted, or the
+ * runtime's work for it.  Each sample is of one activity, so that these add up to the total. */
 #ifndef PERFJIT_ACTIVITY_H
 #define PERFJIT_ACTIVITY_H
 
@@ -12,11 +12,11 @@ enum activity {
     ACTIVITY_COMPILER,
     ACTIVITY_NATIVE,
     ACTIVITY_KERNEL,
-    ACTIVITY_OTHER, /* what nothing names, or without a stack */
+    ACTIVITY_OTHER, /* code without a name, or samples without a stack */
     ACTIVITIES
 };
 
-/* What it is called for people: "garbage collector". */
+/* The activity's name for people: "garbage collector". */
 const char *activity_name(enum activity activity);
 
 /* By node: whether a compiler or a collector is in the stack, as far as names tell; the innermost

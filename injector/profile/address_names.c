@@ -68,7 +68,8 @@ static uint32_t add_name(struct address_names *names, const char *name, size_t b
     return name ? call_profile_add_name(names->to, name, bytes) : 0;
 }
 
-/* FRAME, and what is meant of it: FOUND, but for its number. */
+/* Add FRAME, with its source place FOUND; only FOUND's number is set here.  FOUND, but for its
+ * number. */
 static int add_frame_at(struct address_names *names, const struct call_frame *frame,
                         struct address_frame found)
 {
@@ -112,7 +113,7 @@ static bool is_of_file(struct line_text a, struct line_text b)
     return bytes_a == bytes_b && memcmp(name_a, name_b, bytes_a) == 0;
 }
 
-/* Where a function begins, and what of it is meant. */
+/* Two places: the begin of a function, and the line at hand. */
 struct frame_places {
     struct frame_source start, at;
 };
@@ -155,7 +156,7 @@ static int add_jit(struct address_names *names, struct line_text symbol, bool in
                             .stands_in = name.inlined && !inlined});
 }
 
-/* What nothing names: by the file that it is in, if there is one. */
+/* Add code that nothing names: by the file that it is in, if there is one. */
 static int add_unknown(struct address_names *names, const char *path)
 {
     const char *module = path ? file_name_of(path) : "";
@@ -206,7 +207,7 @@ static void set_place(struct address_names *names, uint64_t offset, struct frame
                                        .known = offset <= UINT32_MAX};
 }
 
-/* Where the pieces of a function begin: where its first one does. */
+/* The begin of a function in pieces: the begin of its first piece. */
 static int find_start(struct address_names *names, const struct jit_function *function,
                       struct frame_source *start)
 {

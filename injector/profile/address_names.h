@@ -1,6 +1,6 @@
-/* From an address to the frames that stand for it in a profile: the function, and in front of it
- * the calls that were inlined there.  JIT code by its log, or by the images that perfjit inject
- * wrote; native code by its file's symbols and debug information; the kernel by its own list. */
+/* From an address to its frames in a profile: the function, and in front of it the calls that were
+ * inlined there.  JIT code is named by its log, or by the images that perfjit inject wrote.  Native
+ * code is named by its file's symbols and debug information, the kernel by its own list. */
 #ifndef PERFJIT_ADDRESS_NAMES_H
 #define PERFJIT_ADDRESS_NAMES_H
 
@@ -29,14 +29,14 @@ struct address_names {
 struct address_frame {
     uint32_t frame;
     uint32_t line; /* of its file, that the address is at, or the call of the frame before; or 0 */
-    /* What the debug information says of the address, whosever it is. */
+    /* The debug information of the address, whichever frame it belongs to. */
     uint32_t at_file, at_line;
     bool stands_in; /* it is an inlined call that perfjit inject put in front of its caller */
 };
 
 /* The frames of one address, the innermost first. */
 struct address_frames {
-    const struct address_frame *frames; /* valid until the next address is asked for */
+    const struct address_frame *frames; /* valid until the next call */
     size_t count;
     uint32_t place; /* in the first */
 };
@@ -46,8 +46,8 @@ struct address_frames {
 int address_names_begin(struct address_names *names, struct call_profile *to,
                         const struct space_source *source, struct native_files *files);
 
-/* The frames of user code at PC, in WHAT as address_space_at says; of the kernel's at PC.  Return
- * 0, or -1 without memory. */
+/* The frames of user code at PC, in WHAT, a number of address_space_at; and of the kernel's code at
+ * PC.  Return 0, or -1 without memory. */
 int address_names_of_user(struct address_names *names, uint32_t what, uint64_t pc,
                           struct address_frames *frames);
 int address_names_of_kernel(struct address_names *names, uint64_t pc,

@@ -12,7 +12,7 @@ enum { FIRST_INDEX_SIZE = 1024 };
 
 /* ---- Indexes ---- */
 
-/* What an index is of: the COUNT entries, and how one of them is compared. */
+/* The target of an index: the COUNT entries, and how one of them is compared. */
 struct indexed {
     struct entry_index *index;
     size_t count;

@@ -1,4 +1,5 @@
-/* A recording as people ask of it: which function called which, how often, in which thread, when.
+/* A recording as a model for all views: which function called which, how often, in which thread,
+ * when.
  *
  *     strings ◀── frames ◀── nodes (a tree: stacks that begin alike share that) ◀── samples
  *                                                     threads, events ◀───┘
@@ -21,7 +22,7 @@ enum frame_kind {
     FRAME_KINDS
 };
 
-/* A function.  Equal ones are one frame, whatever their addresses. */
+/* A function.  Equal ones are one frame, also at different addresses. */
 struct call_frame {
     uint32_t name;    /* strings: call_profile_string */
     uint32_t module;  /* the file that it is in, without directories; "" if none is known */
@@ -36,7 +37,8 @@ struct call_frame {
 struct call_node {
     uint32_t parent; /* less than its own number */
     uint32_t frame;
-    uint32_t line; /* of the frame's file: what ran, or called; 0: not known, or not asked for */
+    uint32_t line; /* of the frame's file: the line that ran, or called; 0: not known, or not
+                    * wanted */
 };
 
 struct call_sample {
@@ -48,7 +50,7 @@ struct call_sample {
     uint32_t place;
 };
 
-/* Where a sample was in its innermost frame.  Place 0 is not known. */
+/* The place of a sample in its innermost frame.  Place 0 is not known. */
 struct call_place {
     uint32_t offset; /* in the code, of which an inlined frame is a part */
     uint32_t line;   /* 0: not known */
@@ -99,7 +101,7 @@ struct call_profile {
  * Returns 0, or -1 without memory. Release with call_profile_free in either case. */
 int call_profile_begin(struct call_profile *profile);
 
-/* The number of the entry that equals what is given, which is added if it is new; PROFILE_NOTHING
+/* The number of the entry that equals the argument, which is added if it is new; PROFILE_NOTHING
  * without memory. */
 uint32_t call_profile_add_string(struct call_profile *profile, const char *text, size_t bytes);
 uint32_t call_profile_add_frame(struct call_profile *profile, const struct call_frame *frame);
@@ -121,7 +123,7 @@ int call_profile_add_event(struct call_profile *profile, const struct profile_ev
 /* String number NUMBER; NUL-terminated, UTF-8 without control characters. */
 const char *call_profile_string(const struct call_profile *profile, uint32_t number);
 
-/* What a KIND is called: "jit", "interpreter", "native", "kernel", "unknown". */
+/* The name of a KIND: "jit", "interpreter", "native", "kernel", "unknown". */
 const char *frame_kind_name(uint32_t kind);
 
 void call_profile_free(struct call_profile *profile);

@@ -59,7 +59,7 @@ static const char *find_place(const char *text, size_t bytes)
     return first;
 }
 
-/* "name file:line:column", as V8 has it: what stands behind the space is a place if it ends in
+/* "name file:line:column", as in V8: the words behind the space are a place if they end in
  * numbers. */
 static void take_place(struct frame_name *result)
 {

@@ -1,4 +1,5 @@
-/* What a symbol says: the function's name as people know it, and what else the runtime put in it.
+/* Splits a symbol into the function's name as people know it and the other facts that the runtime
+ * put in it.
  *
  *     JS:*hot /srv/app.js:12:5         hot, TurboFan, /srv/app.js:12
  *     JS:~                             (anonymous), bytecode: the interpreter

@@ -1,6 +1,6 @@
-/* What the events of a group have of a sample: perf record -e '{a,b}:S' samples the first alone,
- * and each of its samples has the counts of all, from the beginning.  An event's part of a sample
- * is by how much its count grew since the sample before, as perf has it. */
+/* The counts of the events of a group in a sample.  With -e '{a,b}:S' perf record samples only the
+ * first event.  Each of its samples has the counts of all events, from the beginning.  An event's
+ * part of a sample is by how much its count grew since the sample before, as perf has it. */
 #ifndef PERFJIT_GROUP_COUNTS_H
 #define PERFJIT_GROUP_COUNTS_H
 

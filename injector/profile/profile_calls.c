@@ -64,7 +64,7 @@ int profile_calls_out(struct profile_calls *calls, const struct profile_counted 
     return 0;
 }
 
-/* Where a function calls itself, its caller is the first one's: CALLERS, by node. */
+/* If a function calls itself, its caller is the first one's: CALLERS, by node. */
 static void find_callers(uint32_t *callers, const struct profile_counted *counted)
 {
     for (uint32_t i = 1; i < counted->profile->node_count; i++) {

@@ -15,8 +15,8 @@ int profile_events_add(struct call_profile *profile, const struct perf_file *fil
 /* The fixed period of EVENT; 0: it has a frequency. */
 uint64_t profile_event_period(const struct perf_file *file, size_t event);
 
-/* Which events have samples, to be freed; NULL without memory.  A damaged recording may have as
- * many events as samples. */
+/* Whether each event has samples.  The caller frees the array; NULL without memory.  A damaged
+ * recording may have as many events as samples. */
 bool *profile_events_with_samples(const struct call_profile *profile);
 
 /* Make the periods of an event 0 whose sum is more than can be; *WRONG: there was one.  Returns 0,

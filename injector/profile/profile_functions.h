@@ -1,5 +1,5 @@
-/* The functions of a profile: frames of one name and place, whatever tier they are of and whether
- * they were inlined, are one function. */
+/* The functions of a profile.  Frames of one name and place are one function, of any tier, inlined
+ * or not. */
 #ifndef PERFJIT_PROFILE_FUNCTIONS_H
 #define PERFJIT_PROFILE_FUNCTIONS_H
 

@@ -38,8 +38,8 @@ struct profile_run {
 
 /* ---- Frames of a stack ---- */
 
-/* The line of the frame just added is that of the first inlined call that stands in front of it;
- * where the others were called is not known. */
+/* The line of the frame just added is passed to the first inlined call in front of it.  The lines
+ * at which the other calls were made are unknown. */
 static void hand_line_on(struct profile_run *run)
 {
     struct address_frame *caller = &run->frames[run->frame_count - 1];
@@ -79,7 +79,7 @@ static int add_kernel(struct profile_run *run, uint64_t pc)
     return address_names_of_kernel(&run->names, pc, &found) || add_frames(run, &found) ? -1 : 0;
 }
 
-/* What is at PC in SPACE; NULL: the process is not known. */
+/* The number of the owner of PC in SPACE; NULL: the process is not known. */
 static uint32_t what_is_at(const struct address_space *space, uint64_t pc)
 {
     return space ? address_space_at(space, pc) : SPACE_NOTHING;
@@ -118,7 +118,7 @@ static int add_walked(struct profile_run *run, const struct perf_sample *sample,
     return run->walker.no_memory ? -1 : 0;
 }
 
-/* Where it was taken, if there is no more. */
+/* Add the sampled address, if the sample has no more. */
 static int add_ip(struct profile_run *run, const struct perf_sample *sample,
                   const struct address_space *space)
 {
@@ -161,7 +161,7 @@ static uint32_t thread_of(struct profile_run *run, uint32_t life, const struct p
     return call_profile_add_thread(run->to, &thread);
 }
 
-/* Give the sample that ASKED is of its stack, in SPACE; NULL: nothing is known of the process. */
+/* Give the sample of ASKED its stack, in SPACE; NULL: nothing is known of the process. */
 static int find_stack(struct profile_run *run, const struct walk_sample *asked,
                       const struct address_space *space)
 {
@@ -197,7 +197,7 @@ static int visit(void *context, const struct walk_sample *asked, const struct ad
 
 /* ---- All of them ---- */
 
-/* Add what EVENT has of SAMPLE, PERIOD, to the profile, with no stack yet, and ask for that. */
+/* Add PERIOD, EVENT's part of SAMPLE, to the profile, with no stack yet, and request the stack. */
 static int add_to_event(struct profile_run *run, const struct perf_sample *sample, uint32_t event,
                         uint64_t period)
 {
@@ -223,7 +223,8 @@ static int add_to_event(struct profile_run *run, const struct perf_sample *sampl
     return 0;
 }
 
-/* Count number INDEX in SAMPLE, of some event; what grew by nothing is no sample of that event. */
+/* Count number INDEX in SAMPLE, of some event.  A count that did not grow is no sample of that
+ * event. */
 static int add_count(struct profile_run *run, const struct perf_sample *sample, size_t index)
 {
     const struct sample_counts *counts = &sample->counts;

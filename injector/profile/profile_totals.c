@@ -86,7 +86,7 @@ static void walk_end(struct node_walk *walk)
     free(walk->last);
 }
 
-/* NODE is of FUNCTION, and so is what stands around it, if anything does. */
+/* NODE is of FUNCTION, and the nodes around it, if any, are too. */
 static void enter(struct node_walk *walk, struct profile_totals *totals, uint32_t node,
                   uint32_t function)
 {

@@ -20,11 +20,11 @@ struct profile_totals {
     uint64_t all;
     uint64_t *of_node;    /* that end in it: without those that it calls */
     uint64_t *below_node; /* with them */
-    /* Of that what has no more of its function further in: each sample counts for one node of each
+    /* The part of it without its function further in: each sample counts for one node of each
      * function in its stack, the innermost. */
     uint64_t *innermost;
-    /* What the innermost node of the caller's function calls by this node: nothing where a function
-     * calls itself.  With the function's own time these add up to its total. */
+    /* The part that the innermost node of the caller's function calls by this node.  It is 0 if a
+     * function calls itself.  With the function's own time these add up to its total. */
     uint64_t *called;
     uint64_t *self; /* by frame */
     uint64_t *function_self, *function_total;

@@ -16,9 +16,10 @@
  *     events    string: name; whether its periods are ns
  *     samples   node, thread, event, place; how many; their periods, added up
  *
- * A number of an entry is less than how many of these there are, that of a parent less than the
- * node's own; kind is an enum frame_kind, inlined and ns are 0 or 1; strings can be shown as they
- * are (code_name.h).  Anything else is broken: the writer never wrote it.
+ * An index in an entry is less than the number of entries that it refers to.  A parent's index is
+ * less than the node's own.  The kind is an enum frame_kind.  The values of inlined and ns are 0 or
+ * 1.  Strings can be shown as they are (code_name.h).  Anything else is broken: the writer never
+ * wrote it.
  *
  * Times, pids and addresses are left out: they are other ones in each run, and most of the size. */
 #ifndef PERFJIT_RUN_FILE_H
@@ -37,8 +38,9 @@ enum { RUN_FILE_VERSION = 2, RUN_FILE_MOST_BYTES = 64 << 20, RUN_FILE_MOST_SAMPL
  * set. */
 int run_file_write(const char *path, const struct call_profile *profile, struct findings *findings);
 
-/* What a profile's samples are of those that were counted together: one whose period is the sum of
- * theirs, or how many they are; or all of them, with equal periods, at most 4 194 304 in a file. */
+/* How samples that were counted together become a profile's samples.  PERIODS: one sample with the
+ * sum of their periods.  COUNTS: one sample with their number.  EACH: all of them, with equal
+ * periods, at most 4 194 304 in a file. */
 enum run_samples { RUN_PERIODS, RUN_COUNTS, RUN_EACH };
 
 /* Whether the file PATH is one of these, by its first bytes. */

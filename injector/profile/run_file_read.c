@@ -1,5 +1,5 @@
-/* The reading half of run_file.h.  What is read becomes entries of a call_profile, by its own
- * calls: equal ones become one, so that each list has a table from its numbers to the profile's. */
+/* The reading half of run_file.h.  Entries of the file become entries of a call_profile, by its own
+ * calls.  Equal entries become one, so each list has a table from its numbers to the profile's. */
 #include "injector/profile/run_file.h"
 
 #include "injector/files/file_bytes.h"
@@ -49,7 +49,7 @@ static int no_memory(struct run_reading *reading)
     return report_failure(reading->findings, "out of memory");
 }
 
-/* A number less than LIMIT; what is not has left the failure text, and is 0. */
+/* A number less than LIMIT.  For any other the failure text is set, and the result is 0. */
 static uint32_t number_below(struct run_reading *reading, size_t limit, const char *what)
 {
     size_t offset = reading->cursor.offset;
@@ -233,7 +233,7 @@ static int add_samples(struct run_reading *reading, struct call_sample *sample, 
     return 0;
 }
 
-/* The sums of all are numbers as well: who adds them up does not look. */
+/* The sums of all are numbers as well, so they can be added without a check. */
 static int read_samples(struct run_reading *reading)
 {
     size_t lines = length(reading, 6);

@@ -1,5 +1,5 @@
-/* What threads were called at a moment: by their last COMM, or else as their process, or as what
- * that was forked from. */
+/* The names of threads at a moment.  A thread's name is that of its last COMM.  Without a COMM it
+ * is the name of its process, or of the process that this one was forked from. */
 #ifndef PERFJIT_THREAD_NAMES_H
 #define PERFJIT_THREAD_NAMES_H
 

@@ -93,8 +93,8 @@ static void warn_of_gone_image(const struct view_input *input, const struct view
     const char *image = injected_image_gone(&input->recording.records, request->recording.root);
     if (image && !request->quiet)
         printable_line(stderr,
-                       "perfjit: %s: is not there: %s was injected with it, and has no names of "
-                       "JIT code without; put it back, or give the recording as perf record wrote "
+                       "perfjit: %s: is missing: %s was injected with it, and has no names of JIT "
+                       "code without it; put it back, or give the recording as perf record wrote "
                        "it",
                        image, input->path);
     char *moved = injected_image_moved(&input->recording.records, request->recording.root);
@@ -106,7 +106,7 @@ static void warn_of_gone_image(const struct view_input *input, const struct view
     free(moved);
 }
 
-/* What has been injected names its code itself, and what has none is a profile, too. */
+/* An injected recording names its code itself.  A recording without JIT code is a profile, too. */
 static int open_recording(struct view_input *input, const struct view_request *request,
                           struct findings *findings)
 {
@@ -124,7 +124,7 @@ static int open_recording(struct view_input *input, const struct view_request *r
     return recording_play(&input->recording, findings);
 }
 
-/* Which of its runs is meant nobody can know. */
+/* A bench has several runs, and nothing says which one is meant. */
 static int refuse_bench(const char *path, struct findings *findings)
 {
     char *list;
@@ -190,8 +190,8 @@ static int choose_event(struct view_input *input, const struct view_request *req
                               request->event, events);
     if (count > 1 && !request->quiet)
         printable_line(stderr,
-                       "perfjit: %s has several events: %s; this is of the first, --event "
-                       "NAME of another",
+                       "perfjit: %s has several events: %s; this is the first one, --event NAME "
+                       "selects another",
                        input->path, events);
     return 0;
 }
@@ -215,7 +215,7 @@ static int count_totals(struct view_input *input, struct findings *findings)
     return 0;
 }
 
-/* Count what was chosen: the samples, where none of them has a period. */
+/* Count the chosen samples by period, or by number if none of them has a period. */
 static int count(struct view_input *input, const struct view_request *request,
                  struct findings *findings)
 {
@@ -232,7 +232,7 @@ static int count(struct view_input *input, const struct view_request *request,
         report_note(findings, "%s: the samples have no periods: they are counted", input->path);
         return 0;
     }
-    return report_failure(findings, "%s: has no samples%s%s: there is nothing to tell", input->path,
+    return report_failure(findings, "%s: has no samples%s%s: there is nothing to show", input->path,
                           request->pid == PROFILE_ALL ? "" : " of that process",
                           request->event ? " of that event" : "");
 }

@@ -1,5 +1,5 @@
-/* What perfjit report, export and flamegraph have in common: from the command line to a profile
- * with its functions and totals. */
+/* The common part of perfjit report, export and flamegraph: from the command line to a profile with
+ * its functions and totals. */
 #ifndef PERFJIT_VIEW_INPUT_H
 #define PERFJIT_VIEW_INPUT_H
 
@@ -14,7 +14,7 @@ struct view_request {
     const char *event; /* its name; NULL: the first */
     uint32_t pid;      /* or PROFILE_ALL */
     enum profile_weight weight;
-    bool lines; /* what ran and called in each line, and not in each function */
+    bool lines; /* by line that ran and called, and not by function */
     bool verbose, quiet;
     struct recording_request recording;
 };
@@ -68,7 +68,7 @@ struct view_input {
     struct profile_choice choice;
 };
 
-/* Read what REQUEST asks for.  Returns 0, or -1 with the failure text set.  Release with
+/* Read the input for REQUEST.  Returns 0, or -1 with the failure text set.  Release with
  * view_input_close in either case. */
 int view_input_open(struct view_input *input, const struct view_request *request,
                     struct findings *findings);
@@ -80,9 +80,9 @@ int view_input_open_kept(struct view_input *input, const struct view_request *re
 
 void view_input_close(struct view_input *input);
 
-/* Run WRITE, which writes to a stream and returns 0, or -1 without memory, on the file PATH, which
- * appears whole or not at all, or on standard output if it is NULL or "-".  Returns 0, or -1 with
- * the failure text set. */
+/* Run WRITE on the file PATH, which appears whole or not at all, or on standard output if PATH is
+ * NULL or "-".  WRITE writes to a stream and returns 0, or -1 without memory.  Returns 0, or -1
+ * with the failure text set. */
 int view_write(const char *path, int (*write)(void *context, FILE *stream), void *context,
                struct findings *findings);
 

@@ -7,12 +7,13 @@
 #include <stdint.h>
 
 struct given_file {
-    const char *text; /* as it was said */
+    const char *text; /* as given */
     const char *path; /* in TEXT; "" if that ends with the colon */
     uint32_t pid;     /* 0: it is not said */
 };
 
-/* TEXT taken apart.  With anything but digits before the colon it is a path, and so is 0:FILE. */
+/* TEXT taken apart.  Text with any other character than digits before the colon is a path, and
+ * 0:FILE as well. */
 struct given_file given_file_of(const char *text);
 
 #endif

@@ -11,7 +11,8 @@
 
 enum { NONE = UNWIND_NO_REGISTER, LOONGARCH = 258 /* in elf.h since glibc 2.36 */ };
 
-/* Of those that share a number, the first is what a header with it means: mips, but riscv64. */
+/* If machines share a number, the first one is the meaning of a header with that number: mips, but
+ * riscv64. */
 static const struct machine machines[] = {
     {.names = {"x86_64"},
      .elf_mach = EM_X86_64,

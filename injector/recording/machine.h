@@ -1,6 +1,6 @@
 /* The machines (CPU architectures) that perf runs on: all that the command knows of one stands in
- * its entry in machine.c.  No other file asks which machine it is; it asks for a part of the entry,
- * and says so if the entry does not have it.
+ * its entry in machine.c.  No other file tests which machine it is.  Other files use a part of the
+ * entry, and report it if the entry does not have that part.
  *
  * How to add a machine: its entry in machine.c, with its names and how ELF has it.  For stacks, the
  * registers in the entry, and how its code looks: a row in unwind/code_shape.c, named in enum
@@ -20,14 +20,14 @@ enum byte_order { LITTLE, BIG, EITHER };
 /* How a machine's code looks (unwind/code_shape.h). */
 enum machine_code { CODE_UNKNOWN, CODE_X86_64, CODE_AARCH64, MACHINE_CODES };
 
-/* Registers by DWARF's numbers.  x86-64 has 16, and the return address as the 17th; aarch64 has x0
- * to x30, sp and, as the 33rd here, RA_SIGN_STATE (DWARF's 34). */
+/* Registers by DWARF's numbers. x86-64 has 16, and the return address as the 17th. aarch64 has x0
+ * to x30, sp and RA_SIGN_STATE, which is the 33rd here (DWARF's 34). */
 enum { UNWIND_REGISTERS = 33, UNWIND_SAVED = 12, UNWIND_NO_REGISTER = 255 };
 
 enum { MACHINE_NAMES = 4, PERF_REGISTERS = 33, MACHINE_TEXT_BYTES = 48 };
 
 struct machine {
-    const char *names[MACHINE_NAMES]; /* what uname -m calls it, and so perf record */
+    const char *names[MACHINE_NAMES]; /* its names in uname -m, and so in perf record */
 
     /* ---- ELF and dumps ---- */
     uint16_t elf_mach;
@@ -48,7 +48,8 @@ struct machine {
     uint8_t dwarf_of_perf[PERF_REGISTERS]; /* DWARF's number of perf's, or UNWIND_NO_REGISTER */
     bool signs_returns;                    /* its tables may say that return addresses are signed */
     uint8_t code;                          /* enum machine_code */
-    uint64_t address_mask;                 /* of a user's address: what is left of a signed one */
+    uint64_t address_mask;                 /* of a user's address: the bits that remain of a signed
+                                            * one */
 
     /* ---- Snapshots, if word_count is not 0 ---- */
     uint8_t word_count;                   /* of 8 bytes, in NT_PRSTATUS and from PTRACE_GETREGSET */

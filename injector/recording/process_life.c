@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* What a record says about a pid's lives. */
+/* The sign that a record gives about a pid's lives. */
 enum sign_kind {
     SIGN_OF_LIFE,     /* some thread of it is there */
     SIGN_OF_MAIN,     /* its main thread is */

@@ -19,10 +19,9 @@ struct process_life {
     uint32_t pid;
     uint32_t parent; /* the life that it was forked from, or NO_LIFE */
     struct life_moment begin;
-    struct life_moment
-        next;        /* where the pid's next life begins: the end of what belongs to this one */
-    uint64_t end_ns; /* when it ended; UINT64_MAX: not within the recording */
-    bool execed;     /* that was by exec */
+    struct life_moment next; /* where the pid's next life begins: the end of this one's records */
+    uint64_t end_ns;         /* when it ended; UINT64_MAX: not within the recording */
+    bool execed;             /* that was by exec */
 };
 
 struct process_lives {

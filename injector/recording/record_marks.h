@@ -1,9 +1,9 @@
 /* Places in a recording between which nothing need be read again: every so many records, where the
  * next ones begin, and the latest of their times.
  *
- * A walk over millions of small records costs a cache miss each, as much as to copy them.  What was
- * read once is marked, and who only wants the first record that is not older than some time goes
- * from mark to mark until there.
+ * A walk over millions of small records costs a cache miss each, as much as to copy them.  Places
+ * that were read once are marked.  A reader that only wants the first record of some time or later
+ * goes from mark to mark until there.
  */
 #ifndef PERFJIT_RECORD_MARKS_H
 #define PERFJIT_RECORD_MARKS_H
@@ -31,8 +31,8 @@ int record_marks_take(struct record_marks *marks, uint64_t every, const struct p
                       uint64_t time_ns);
 
 /* WALK has come to a record; *NEXT is the first mark that it has not passed, at first 0.  If it is
- * at a mark, go to the last one, but not past the records with a time of SINCE_NS or later, an
- * AUXTRACE, the byte at OFFSET, or the last mark. */
+ * at a mark, go to the last mark that is allowed.  The walk may not skip a record with a time of
+ * SINCE_NS or later, an AUXTRACE, the byte at OFFSET, or the last mark. */
 void record_marks_skip(const struct record_marks *marks, struct perf_walk *walk, size_t *next,
                        uint64_t since_ns, uint64_t offset);
 

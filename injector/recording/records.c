@@ -129,7 +129,7 @@ bool records_has_samples(const struct records *records)
 bool records_any_trailer(const struct records *records, struct perf_record *record)
 {
     struct perf_walk walk = perf_walk_begin(records->file);
-    struct perf_record next; /* after the last one, what is left of one that is cut */
+    struct perf_record next; /* after the last one, the rest of one that is cut */
     const struct sample_format *format;
     bool found = false;
     while (!found && perf_walk_next(&walk, &next, NULL))
@@ -240,7 +240,7 @@ static int order_tasks(struct records *records)
     return 0;
 }
 
-/* When process PID began last, by fork or exec; 0: before what was recorded.  *NEXT, which goes
+/* When process PID began last, by fork or exec; 0: before the recorded part.  *NEXT, which goes
  * through the tasks as calls do through the pids, is set to where the next pid's begin. */
 static uint64_t began_last(const struct records *records, uint32_t pid, size_t *next)
 {

@@ -1,5 +1,5 @@
-/* What one pass over a profile's records yields: mappings, processes, when samples were taken,
- * clock conversion. */
+/* The results of one pass over a profile's records: mappings, processes, sample times, clock
+ * conversion. */
 #ifndef PERFJIT_RECORDS_H
 #define PERFJIT_RECORDS_H
 
@@ -8,10 +8,10 @@
 #include "injector/recording/record_marks.h"
 #include "injector/recording/thread_list.h"
 
-/* perf synthesizes records from /proc, without a time, for what is mapped when it writes them. At
- * the start of a recording these mappings are older than the recording. At a snapshot (--overwrite)
- * and with --tail-synthesize such records come after what was recorded: they belong to the program
- * that the process ran last, and may be as old as that program. */
+/* perf synthesizes records from /proc, without a time, for the mappings that exist at that moment.
+ * At the start of a recording these mappings are older than the recording.  At a snapshot
+ * (--overwrite) and with --tail-synthesize such records come after the recorded ones.  They belong
+ * to the program that the process ran last, and may be as old as that program. */
 struct recorded_map {
     struct perf_map map;
     uint64_t time_ns; /* if synthesized late, when that program began; 0: before the recording */
@@ -80,11 +80,11 @@ uint64_t records_last_sample_ns(const struct records *records);
 
 /* The maps of process PID, by time; *COUNT is set to their number. */
 const struct recorded_map *records_maps_of(const struct records *records, uint32_t pid,
-                                          size_t *count);
+                                           size_t *count);
 
-/* The same of what happened to process PID. */
+/* The same for an event of process PID. */
 const struct recorded_task *records_tasks_of(const struct records *records, uint32_t pid,
-                                            size_t *count);
+                                             size_t *count);
 
 /* The record that named the main thread of process PID last between SINCE_NS and TIME_NS, or
  * NULL. */

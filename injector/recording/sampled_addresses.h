@@ -1,6 +1,6 @@
-/* The addresses that a recording's samples carry: of the instruction, of callers, of branches and
- * of data, and all else that may be one.  No other address is ever looked up, so that of what is
- * known of a process's code no more is needed. */
+/* The addresses in a recording's samples: of the instruction, of callers, of branches and of data,
+ * and of all other words that may be addresses.  No other address is ever looked up, so no more of
+ * a process's code is needed. */
 #ifndef PERFJIT_SAMPLED_ADDRESSES_H
 #define PERFJIT_SAMPLED_ADDRESSES_H
 
@@ -19,9 +19,9 @@ struct sampled_addresses {
 };
 
 /* Add those of FILE's samples that lie in the COUNT joined SPANS, or at the end of one.  SET is
- * zeros.  LIVES: each address is of its life, and may stand anywhere in the sample, as in a copy of
- * the stack; NULL: addresses are aligned words, and of no life.  Returns 0, or -1 without memory.
- * Release with sampled_addresses_free in either case. */
+ * zeros.  With LIVES each address belongs to a life, and may stand anywhere in the sample, as in a
+ * copy of the stack.  If LIVES is NULL, addresses are aligned words and belong to no life.  Returns
+ * 0, or -1 without memory.  Release with sampled_addresses_free in either case. */
 int sampled_addresses_read(struct sampled_addresses *set, const struct perf_file *file,
                            const struct process_lives *lives, const struct address_span *spans,
                            size_t count);
@@ -30,11 +30,11 @@ int sampled_addresses_read(struct sampled_addresses *set, const struct perf_file
 int sampled_addresses_add(struct sampled_addresses *set, uint64_t addr,
                           const struct address_span *spans, size_t count);
 
-/* Sort what was added. */
+/* Sort the added addresses. */
 void sampled_addresses_sort(struct sampled_addresses *set);
 
-/* Whether a sample of LIFE, of any with NO_LIFE, has an address in [START, END), or END itself:
- * that is where a call returns to that is the last instruction. */
+/* Whether a sample of LIFE (of any life with NO_LIFE) has an address in [START, END), or END
+ * itself.  END is the return address of a call that is the last instruction. */
 bool sampled_addresses_meet(const struct sampled_addresses *set, uint32_t life, uint64_t start,
                             uint64_t end);
 

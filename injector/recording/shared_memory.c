@@ -8,7 +8,7 @@
 #include <string.h>
 #include <sys/mman.h>
 
-/* A runtime has one such mapping, or a few; what a recording could ask for more is not looked at.
+/* A runtime has one such mapping, or a few; more mappings than this are not read.
  */
 enum { MAX_HOLDS_OF_LIFE = 64, MAX_HOLDS = 1 << 18 };
 
@@ -29,7 +29,7 @@ static uint64_t shift_of(const struct shared_hold *hold)
 }
 
 /* An order of objects, each with where it is in the address space.  The kernel's own objects share
- * a device, but what System V memory and the rest number differs. */
+ * a device, but System V memory and the others have different numbers. */
 static int compare_objects(const struct shared_hold *a, const struct shared_hold *b)
 {
     const struct perf_map *left = &a->map->map, *right = &b->map->map;
@@ -100,8 +100,8 @@ static bool began_by_exec(const struct process_lives *lives, uint32_t life)
            lives->items[life - 1].execed;
 }
 
-/* What LIFE's parent held when it was forked.  What a later program of the parent's has, it had
- * not. */
+/* Take the holds of LIFE's parent at the time of its fork.  Holds of a later program of the parent
+ * are not among them. */
 static int inherit(struct search *search, uint32_t life)
 {
     const struct process_life *born = &search->lives->items[life];
@@ -137,9 +137,9 @@ static int cut(struct search *search, size_t index, const struct recorded_map *m
     return add_hold(search, below) || add_hold(search, above) ? -1 : 0;
 }
 
-/* A mapping of what is held there already changes its protection (one that is not executable then
- * is recorded in some forms of perf record), or lets it grow.  Else a hold
- * ends where something else is mapped. */
+/* A mapping of memory that is held already changes its protection (one that is not executable then
+ * is recorded in some forms of perf record), or lets it grow.  Else a hold ends where something
+ * else is mapped. */
 static int take_map(struct search *search, uint32_t life, const struct recorded_map *map)
 {
     const struct process_life *born = &search->lives->items[life];

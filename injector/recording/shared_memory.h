@@ -1,5 +1,5 @@
 /* Executable memory that several processes share: mappings of one object, MAP_SHARED, at the same
- * addresses.  What one of them writes there is code of all.
+ * addresses.  Code that one of them writes there is code of all.
  *
  *     master   |----[ rwxs /dev/zero, inode 9 ]------------------------------|
  *     worker          fork |------[ inherited ]----------------|
@@ -17,7 +17,7 @@
 struct shared_hold {
     uint32_t life;
     uint32_t object;  /* number, from 0 on */
-    bool inherited;   /* by fork, together with what was in it */
+    bool inherited;   /* by fork, together with the code in it */
     uint64_t from_ns; /* of the mapping's record, or of the fork */
     uint64_t to_ns;   /* something else was mapped there, or the life ended */
     uint64_t start, end;
@@ -32,13 +32,13 @@ struct shared_memory {
     size_t object_count;
 };
 
-/* Find what the LIVES of PROFILE share; ORDER is process_lives_order's.  Returns 0, or -1 without
- * memory.  Release with shared_memory_free in either case. */
+/* Find the memory that the LIVES of PROFILE share; ORDER is process_lives_order's.  Returns 0, or
+ * -1 without memory.  Release with shared_memory_free in either case. */
 int shared_memory_find(struct shared_memory *memory, const struct process_lives *lives,
                        const uint32_t *order, const struct records *records);
 
-/* The hold of LIFE on all of [START, END) at TIME_NS, or, if it has it only later, as of memory
- * that was not executable yet, the first one after.  NULL: that is no shared memory. */
+/* The hold of LIFE on all of [START, END) at TIME_NS.  If LIFE gets it only later, as with memory
+ * that was not executable yet, the first hold after TIME_NS.  NULL: that is no shared memory. */
 const struct shared_hold *shared_memory_at(const struct shared_memory *memory, uint32_t life,
                                            uint64_t start, uint64_t end, uint64_t time_ns);
 

@@ -69,8 +69,8 @@ size_t thread_namespaces_bytes(const struct perf_record *record)
     return cursor.failed ? 0 : 8 + links * PERF_NAMESPACE_BYTES;
 }
 
-/* What a COMM, FORK or EXIT says of a thread of its own process.  Returns false if it says nothing
- * of that kind. */
+/* Read a COMM, FORK or EXIT about a thread of its own process.  Returns false if it says nothing of
+ * that kind. */
 static bool read_task(struct thread_event *event, const struct perf_file *file,
                       const struct perf_record *record)
 {
@@ -230,8 +230,8 @@ static void end_thread(struct thread_sweep *sweep, const struct thread_event *ev
     }
 }
 
-/* The name that a thread has from its creator.  A main thread of which nothing was said has its own
- * from a fork. */
+/* The name that a thread has from its creator.  A main thread without a name has its own from a
+ * fork. */
 static size_t inherited_name(const struct thread_sweep *sweep, uint32_t creator_tid)
 {
     const struct live_thread *creator = find(sweep, creator_tid);

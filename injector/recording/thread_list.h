@@ -1,9 +1,9 @@
 /* The threads of a profile's processes, their names and namespaces.
  *
- * A thread is known from the first record that mentions it: its FORK, or the COMM that perf record
- * writes for what ran already; or, where these are missing, a mapping that it made or a sample in
- * it.  Its name is that of its last COMM, or its creator's; perf calls one that has
- * none ":<tid>".
+ * A thread is known from the first record that mentions it.  That is its FORK, or the COMM that
+ * perf record writes for threads that already ran.  If these are missing, it is a mapping that the
+ * thread made or a sample in it.  Its name is that of its last COMM, or its creator's; perf calls
+ * one that has none ":<tid>".
  */
 #ifndef PERFJIT_THREAD_LIST_H
 #define PERFJIT_THREAD_LIST_H
@@ -59,10 +59,10 @@ struct thread_event {
 struct thread_list {
     struct thread_event *events; /* by process, then by time, then in file order */
     size_t count, capacity;
-    struct thread_sightings sightings; /* what becomes events when all is read */
+    struct thread_sightings sightings; /* becomes events when all is read */
 };
 
-#define THREAD_NO_NAME       SIZE_MAX       /* what its process was called when that was forked */
+#define THREAD_NO_NAME       SIZE_MAX       /* the name of its process when that was forked */
 #define THREAD_NEVER_NAMED   (SIZE_MAX - 1) /* ":<tid>" */
 #define THREAD_NO_NAMESPACES SIZE_MAX
 
@@ -85,8 +85,8 @@ struct thread_sweep {
     uint64_t main_end_ns;
 };
 
-/* Take RECORD of FILE, each in its turn, and then put what they say in order.  LIST is zeros at
- * first.  Both return 0, or -1 without memory.  Release with thread_list_free in any case. */
+/* Take RECORD of FILE, each in its turn.  Then put their events in order.  LIST is zeros at first.
+ * Both return 0, or -1 without memory.  Release with thread_list_free in any case. */
 int thread_list_take(struct thread_list *list, const struct perf_file *file,
                      const struct perf_record *record);
 int thread_list_order(struct thread_list *list);
@@ -106,9 +106,9 @@ struct thread_sweep thread_sweep_begin(const struct thread_list *list, uint32_t 
  * the main thread among them. Returns 0, or -1 without memory. */
 int thread_sweep_to(struct thread_sweep *sweep, uint64_t time_ns);
 
-/* The thread that added records name: the main thread, or if that has ended the oldest live one.
- * perf 7 forgets a thread that has ended, and would create an empty main thread for a record that
- * names it. */
+/* The thread that added records name: the main thread, or the oldest live one if the main thread
+ * has ended.  perf 7 forgets a thread that has ended, and would create an empty main thread for a
+ * record that names it. */
 uint32_t thread_sweep_speaker(const struct thread_sweep *sweep);
 
 void thread_sweep_end(struct thread_sweep *sweep);

@@ -5,8 +5,9 @@
 
 #include <string.h>
 
-/* The feature is {u32 count, u32 attribute's size}, and for each event {the attribute, which begins
- * with u32 type; u32 count of ids; u32 size, the name with its NULs; u64 ids}. */
+/* The feature is {u32 count, u32 attribute's size}, and then an entry for each event.  An entry is
+ * {the attribute, which begins with u32 type; u32 count of ids; u32 size, the name with its NULs;
+ * u64 ids}. */
 
 enum { ID_BYTES = 8 };
 

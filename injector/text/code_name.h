@@ -1,7 +1,7 @@
 /* Names of functions, fit for a symbol table: perf, gdb and objdump print them as they are.  Every
  * name of JIT code passes here, on its way from a dump, a perf map or a list of inlined calls to
- * whatever shows it: what may be in a name, and how long one may be, is said here alone.  The copy
- * that is shown has a length of its own.
+ * its reader.  The rules for the characters and the length of a name are here alone.  The copy that
+ * is shown has a length of its own.
  *
  * A name that holds a newline breaks a line of perf script in two, and one with an escape sequence
  * controls the terminal.  Names are taken from source text, and so may hold anything but NUL.
@@ -16,16 +16,16 @@
  * one. */
 size_t utf8_bytes(const char *text, size_t bytes);
 
-/* Whether the BYTES bytes at NAME can be printed: UTF-8 without control characters.  What cannot is
- * told as the producer's fault. */
+/* Whether the BYTES bytes at NAME can be printed: UTF-8 without control characters.  A name that
+ * can't is reported as the producer's fault. */
 bool code_name_is_printable(const char *name, size_t bytes);
 
 /* A copy of NAME that can be printed, NUL-terminated, to be freed.  Control characters that are
  * white space become spaces; each byte of other control characters, and each that is not UTF-8, a
- * question mark.  NULL without memory.  Also for what is no name: paths, threads. */
+ * question mark.  NULL without memory.  Paths and threads' names are copied so, too. */
 char *code_name_printable(const char *name, size_t bytes);
 
-/* Whether the function's name NAME is shown as it is, and so needs no copy where a NUL follows it.
+/* Whether the function's name NAME is shown as it is, and so needs no copy if a NUL follows it.
  */
 bool code_name_is_clean(const char *name, size_t bytes);
 

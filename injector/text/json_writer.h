@@ -1,4 +1,4 @@
-/* JSON on a stream: commas, quotes, and what may stand in a text or a number.
+/* JSON on a stream: commas, quotes, and the permitted characters of texts and numbers.
  *
  * KEY is the name of a member of an object, and NULL in an array and at the top.
  */
@@ -23,20 +23,21 @@ struct json_writer {
 void json_object(struct json_writer *json, const char *key);
 void json_array(struct json_writer *json, const char *key);
 
-/* End what was begun last: with a line's end at the top. */
+/* End the last object or array: with a line's end at the top. */
 void json_end_object(struct json_writer *json);
 void json_end_array(struct json_writer *json);
 
 /* The next value begins a line, behind INDENT spaces. */
 void json_line(struct json_writer *json, int indent);
 
-/* TEXT, or SIZE bytes of it, may be anything: what is not printable UTF-8 (printable_text.h) is
- * escaped, so that a line is not broken; each byte that is not UTF-8 becomes U+FFFD. */
+/* TEXT, or SIZE bytes of it, may be anything.  Bytes that are not printable UTF-8
+ * (printable_text.h) are escaped, so that a line is not broken.  Each byte that is not UTF-8
+ * becomes U+FFFD. */
 void json_text(struct json_writer *json, const char *key, const char *text);
 void json_bytes(struct json_writer *json, const char *key, const char *text, size_t size);
 
-/* A number up to 2^53, which every reader of JSON has exactly, and above that a string of its
- * decimal digits, which most would round as a number; but see VIEWED. */
+/* A number up to 2^53, which every reader of JSON has exactly.  A larger number is a string of its
+ * decimal digits, because most readers would round a number; but see VIEWED. */
 void json_number(struct json_writer *json, const char *key, uint64_t value);
 
 /* A number with as many DIGITS as matter, or as many PLACES behind its point. */

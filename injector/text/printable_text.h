@@ -1,9 +1,9 @@
 /* Text for a person: all that the command prints goes through here.
  *
- * Paths, names of commands and functions come out of a recording or a dump, so that anybody may
- * have written them, and a terminal interprets escape sequences in them.  What is not printable
- * UTF-8 is printed as \xNN, byte by byte; that is: control characters (C0, DEL, C1), those that
- * change the direction of text or end a line, and bytes that are not UTF-8.
+ * Paths, names of commands and functions come out of a recording or a dump, so any user may have
+ * written them, and a terminal interprets escape sequences in them.  Bytes that are not printable
+ * UTF-8 are printed as \xNN, one by one.  These are control characters (C0, DEL, C1), characters
+ * that change the direction of text or end a line, and bytes that are not UTF-8.
  */
 #ifndef PERFJIT_PRINTABLE_TEXT_H
 #define PERFJIT_PRINTABLE_TEXT_H

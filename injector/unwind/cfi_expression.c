@@ -1,5 +1,5 @@
-/* See cfi_expression.h.  Source: DWARF 5, section 2.5, without what needs a context that call frame
- * information does not have. */
+/* See cfi_expression.h.  Source: DWARF 5, section 2.5, without the operations that need a context
+ * that call frame information does not have. */
 #include "injector/unwind/cfi_expression.h"
 
 enum {

@@ -8,7 +8,7 @@
 
 enum expression_result {
     EXPRESSION_DONE,
-    EXPRESSION_CUT,    /* it asks for memory that is not in the copy of the stack */
+    EXPRESSION_CUT,    /* it needs memory that is not in the copy of the stack */
     EXPRESSION_BROKEN, /* it makes no sense, or does not end */
 };
 

@@ -14,7 +14,7 @@ enum { PUSH_RBP = 0x55, POP_RBP = 0x5d, LEAVE = 0xc9, RET = 0xc3, RET_N = 0xc2 }
 enum { SET_BYTES = 3 };
 static const uint8_t frame_sets[2][SET_BYTES] = {{0x48, 0x89, 0xe5}, {0x48, 0x8b, 0xec}};
 
-/* Where push rbp stands, and behind it, not always at once, mov rbp,rsp. */
+/* The places of push rbp and of mov rbp,rsp, which is behind it, not always at once. */
 struct prologue {
     size_t push, end;
 };
@@ -25,8 +25,8 @@ static bool is_frame_set_x86_64(const uint8_t *code)
            memcmp(code, frame_sets[1], SET_BYTES) == 0;
 }
 
-/* Whether push rbp stands in front of mov rbp,rsp, which is at SET.  Compilers put what does not
- * touch the stack between them. */
+/* Whether push rbp stands in front of mov rbp,rsp, which is at SET.  Compilers put instructions
+ * that do not touch the stack between them. */
 static bool find_push(const uint8_t *code, size_t set, struct prologue *prologue)
 {
     enum { MOST_BETWEEN = 64 };
@@ -335,7 +335,7 @@ size_t code_next_call(const struct machine *machine, const uint8_t *code, size_t
                       int64_t *target)
 {
     const struct code_shape *shape = shape_of(machine);
-    if (from && shape) /* what was found may have been none, and have one in it */
+    if (from && shape) /* the last result may not have been a call, and may have one in it */
         from -= shape->call_bytes - shape->instruction_align;
     for (size_t at = from; shape && at < size; at += shape->instruction_align) {
         int64_t by = 0;

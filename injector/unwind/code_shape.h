@@ -1,9 +1,9 @@
-/* What can be seen of a function from its instructions, where no table says how to unwind: whether
- * it has set its frame pointer, and what stands in front of a return address.
+/* Facts about a function that its instructions show, for code without an unwind table.  They are
+ * whether it has set its frame pointer, and which instruction stands in front of a return address.
  *
  * V8's builtins, hand-written assembly, Go: code without a table mostly keeps the frame pointer,
- * which is the *caller's* until the prologue has run, and again from the epilogue on.  Who follows
- * it there loses the direct caller.
+ * which is the *caller's* until the prologue has run, and again from the epilogue on.  A walk along
+ * the frame pointer loses the direct caller there.
  */
 #ifndef PERFJIT_CODE_SHAPE_H
 #define PERFJIT_CODE_SHAPE_H
@@ -12,7 +12,7 @@
 
 #include <stdbool.h>
 
-/* Where in its function an instruction stands. */
+/* The part of its function that an instruction is in. */
 enum code_place {
     PLACE_UNKNOWN,   /* its bytes, or its function's start, are not known */
     PLACE_IN_FRAME,  /* the frame pointer is this function's */
@@ -21,13 +21,12 @@ enum code_place {
     PLACE_FRAMELESS, /* the function never sets it */
 };
 
-/* Where the instruction at OFFSET of the SIZE bytes at CODE, a function, stands.  One that CALLS is
+/* The place of the instruction at OFFSET in the function of SIZE bytes at CODE.  One that CALLS is
  * not about to leave the function. */
 enum code_place code_place_of(const struct machine *machine, const uint8_t *code, size_t size,
                               size_t offset, bool calls);
 
-/* Whether the last of the SIZE bytes at CODE can be a call's, so that what follows is a return
- * address. */
+/* Whether the last of the SIZE bytes at CODE can be a call's, so that a return address follows. */
 bool code_ends_in_call(const struct machine *machine, const uint8_t *code, size_t size);
 
 enum { LONGEST_CALL_BYTES = 8 };
@@ -36,10 +35,10 @@ enum { LONGEST_CALL_BYTES = 8 };
 bool code_ends_in_direct_call(const struct machine *machine, const uint8_t *code, size_t size,
                               int64_t *by);
 
-/* Where the next direct call among the SIZE bytes at CODE ends, behind FROM, 0 or where another one
- * ends; 0: there is none.
- * *TARGET: where it leads, in bytes from CODE's begin.  On x86-64 each byte may begin an
- * instruction: what is found is a call only if its target tells so. */
+/* The end of the next direct call among the SIZE bytes at CODE; 0: there is none.  The search
+ * begins at FROM, which is 0 or the end of another call.  *TARGET: where it leads, in bytes from
+ * CODE's begin.  On x86-64 each byte may begin an instruction: a match is a call only if its target
+ * is plausible. */
 size_t code_next_call(const struct machine *machine, const uint8_t *code, size_t size, size_t from,
                       int64_t *target);
 
@@ -53,8 +52,8 @@ size_t code_padding_bytes(const struct machine *machine, const uint8_t *code, si
 
 enum { MOST_PADDING_BYTES = 64 };
 
-/* Whether the SIZE bytes at CODE begin with the system call that ends a signal handler: where
- * handlers return to, though nobody calls them from there. */
+/* Whether the SIZE bytes at CODE begin with the system call that ends a signal handler.  Handlers
+ * return to it, though no call stands in front of it. */
 bool code_is_signal_return(const struct machine *machine, const uint8_t *code, size_t size);
 
 #endif

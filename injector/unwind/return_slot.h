@@ -1,12 +1,12 @@
-/* The return address of a frame of which nothing is known: neither a table nor the bytes of its
- * code, and the frame pointer does not lead on.  perf maps alone tell of such code, as of the
- * trampolines of Python 3.12.
+/* Finds the return address of a frame of which nothing is known.  There is neither a table nor the
+ * bytes of its code, and the frame pointer does not lead on.  Only perf maps have such code, for
+ * example the trampolines of Python 3.12.
  *
- * It stands above what the function has pushed, on x86-64 at an address that the ABI fixes but for
- * a multiple of 16: stacks are aligned at each call.  Every second word is none, and holds the rest
- * of calls that are over.  Of the others the first one that is an address behind a call is taken,
- * if the call can have led here.  What is found is no more than likely: whoever asks has to see
- * whether the tables lead on from there to where the thread began.
+ * It stands above the values that the function has pushed.  On x86-64 the ABI fixes its address up
+ * to a multiple of 16: stacks are aligned at each call.  Every second word is none, and holds the
+ * rest of calls that are over.  The first of the others that is an address behind a call is taken,
+ * if the call can have led here.  The result is no more than likely.  The caller must check whether
+ * the tables lead on from there to where the thread began.
  */
 #ifndef PERFJIT_RETURN_SLOT_H
 #define PERFJIT_RETURN_SLOT_H

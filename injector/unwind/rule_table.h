@@ -19,7 +19,7 @@ struct rule_table {
     size_t row_count, row_capacity;
 };
 
-/* The entry of ADDR in OWNER, or, with an owner of 0, where it belongs: whoever fills it adds 1 to
+/* The entry of ADDR in OWNER, or, with an owner of 0, its place: the caller that fills it adds 1 to
  * table->count.  Valid until the next call.  NULL without memory. */
 struct rule_entry *rule_table_at(struct rule_table *table, uint32_t owner, uint64_t addr);
 

@@ -69,8 +69,8 @@ static enum unwind_result go_on(struct unwind_step *step, struct unwind_frame *f
     return moved ? UNWIND_CALLER : UNWIND_WRONG;
 }
 
-/* The word at ADDR, into register REG of CALLER.  What lies below the stack pointer has been popped
- * already, so that the register holds it. */
+/* The word at ADDR, into register REG of CALLER.  Memory below the stack pointer has been popped
+ * already, so the register holds the value. */
 static void load_register(const struct unwind_step *step, const struct unwind_frame *frame,
                           uint64_t addr, unsigned reg, struct unwind_frame *caller)
 {
@@ -218,8 +218,8 @@ static enum unwind_result try_caller(struct unwind_step *step, uint64_t addr, ui
     return go_on(step, frame, pc, false);
 }
 
-/* A frame that nobody has called on from: V8's deoptimizer makes the frames of interpreted
- * functions, and has each of them go on at the first instruction of a builtin. */
+/* A frame that no call has made: V8's deoptimizer makes the frames of interpreted functions, and
+ * has each of them go on at the first instruction of a builtin. */
 static enum unwind_result try_made_frame(struct unwind_step *step, uint64_t fp,
                                          struct unwind_frame *frame)
 {
@@ -248,7 +248,8 @@ static enum unwind_result try_frame_pointer(struct unwind_step *step, struct unw
     return result == UNWIND_WRONG ? try_made_frame(step, fp, frame) : result;
 }
 
-/* Where nothing has been pushed: the return address is on top of the stack, or in its register. */
+/* For code that has pushed nothing: the return address is on top of the stack, or in its
+ * register. */
 static enum unwind_result try_top(struct unwind_step *step, struct unwind_frame *frame)
 {
     const struct machine *machine = step->machine;

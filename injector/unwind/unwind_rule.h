@@ -1,8 +1,8 @@
 /* How to go from a frame to its caller's, at one address: in short, so that one can be kept for
  * each address that was met.
  *
- * Nearly all rows of call frame information are of one form: the CFA is a register and an offset,
- * and the return address and the saved registers stand at multiples of 8 from it.
+ * Nearly all rows of call frame information have one form.  The CFA is a register and an offset.
+ * The return address and the saved registers stand at multiples of 8 from the CFA.
  */
 #ifndef PERFJIT_UNWIND_RULE_H
 #define PERFJIT_UNWIND_RULE_H
@@ -14,7 +14,7 @@ enum unwind_rule_kind {
     RULE_NONE,  /* nothing is known */
     RULE_SHORT, /* as above */
     RULE_ROW,   /* a row of any other form: number ROW, wherever the user keeps them */
-    RULE_PLACE, /* no table: PLACE is what the instructions tell */
+    RULE_PLACE, /* no table: the instructions tell the PLACE */
     RULE_SLOT,  /* nor that: of a step alone (return_slot.h) */
 };
 
@@ -30,23 +30,23 @@ struct unwind_rule {
     uint32_t row;
 };
 
-/* What becomes of a step. */
+/* The result of a step. */
 enum unwind_result {
     UNWIND_CALLER, /* the frame is the caller's now */
     UNWIND_END,    /* there is none: the thread began here */
     UNWIND_CUT,    /* it lies behind the end of the copy */
-    UNWIND_WRONG,  /* what the rule says can't be */
+    UNWIND_WRONG,  /* the rule's result is impossible */
 };
 
-/* What stands in front of an address, as far as it can have led to code of which only the place is
- * known. */
+/* The instruction in front of an address, as far as it can have led to code of which only the place
+ * is known. */
 enum call_evidence {
     CALL_NONE,     /* nothing that calls */
     CALL_POSSIBLE, /* a call that can lead there */
     CALL_DOUBTFUL, /* one that leads elsewhere, or code of which the bytes are not known */
 };
 
-/* What a step needs beside the frame. */
+/* The input of a step beside the frame. */
 struct unwind_step {
     const struct machine *machine;
     const struct user_stack *stack;
@@ -55,7 +55,7 @@ struct unwind_step {
     bool (*returns_to)(void *context, uint64_t addr);
     /* Whether a function that a runtime logged begins at ADDR; or NULL. */
     bool (*begins_at)(void *context, uint64_t addr);
-    /* What stands in front of ADDR; or NULL: not known (return_slot.h). */
+    /* The evidence in front of ADDR.  NULL: not known (return_slot.h). */
     enum call_evidence (*calls)(void *context, uint64_t addr);
     void *context;
     uint64_t cfa; /* of the last step */
@@ -71,8 +71,8 @@ enum unwind_result unwind_by_rule(struct unwind_step *step, const struct unwind_
 enum unwind_result unwind_by_row(struct unwind_step *step, const struct cfi_row *row,
                                  struct unwind_frame *frame);
 
-/* The same without a table, by what the instructions tell.  Of what is found so only return
- * addresses behind calls are believed. */
+/* The same without a table, by the instructions.  Only return addresses behind calls are trusted
+ * then. */
 enum unwind_result unwind_by_place(struct unwind_step *step, enum code_place place,
                                    struct unwind_frame *frame);
 

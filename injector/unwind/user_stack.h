@@ -11,13 +11,13 @@ struct user_stack {
     uint64_t size;
 };
 
-/* A frame: where it goes on, and what its caller's registers are as far as they are known. */
+/* A frame: the address where it goes on, and its caller's registers as far as they are known. */
 struct unwind_frame {
     uint64_t pc;
     uint64_t known; /* a bit for each of the registers */
     uint64_t registers[UNWIND_REGISTERS];
     bool exact;     /* pc is the next instruction, and not the one behind a call */
-    bool innermost; /* or what a signal interrupted: it may stand at any instruction */
+    bool innermost; /* or a frame that a signal interrupted: it may stand at any instruction */
 };
 
 /* Whether the SIZE bytes at ADDR are in STACK. */

@@ -1,9 +1,9 @@
-/* What the builder of unwind tables needs to know about an architecture: one entry each, in a file
- * of its own.
+/* The description of an architecture for the builder of unwind tables: one entry each, in a file of
+ * its own.
  *
- * How to add a machine: in cfi.h its number, its registers and the instructions of its frames; a
- * file jitdump/cfi/cfi_NAME.c with its entry, declared below; a line in cfi_arches.  To check its
- * frames too: a machine in jitdump/instructions (code_step.h).
+ * To add a machine, add three things.  In cfi.h: its number, its registers and the instructions of
+ * its frames.  In jitdump/cfi/cfi_NAME.c: its entry, which is declared below.  In cfi_arches: a
+ * line.  To check its frames too: a machine in jitdump/instructions (code_step.h).
  *
  * The functions describe by the public directives of cfi.h, at code offset AT, and return the
  * offset after the instructions that they describe.  With a NULL builder the directives do
@@ -31,13 +31,14 @@ struct cfi_arch {
     /* By how much an instruction after a ret lies after it, at least. */
     uint64_t leave_bytes;
 
-    /* What is wrong with FRAME, or NULL.  Slots are checked in cfi_check_frame. */
+    /* The error in FRAME, or NULL.  Slots are checked in cfi_check_frame. */
     const char *(*check)(const struct jitdump_frame *frame);
 
     /* The DWARF number of the register with this number in instructions, or -1. */
     int (*dwarf_register)(unsigned encoding, bool vector);
 
-    /* Where the slots of FRAME may lie, by their offsets; it ends at a multiple of 8 from the CFA.
+    /* The offsets at which the slots of FRAME may lie; the room ends at a multiple of 8 from the
+     * CFA.
      */
     struct cfi_room (*slot_room)(const struct jitdump_frame *frame);
     bool (*may_be_in_slot)(const struct jitdump_frame *frame, uint32_t reg);
@@ -69,7 +70,7 @@ static inline const struct cfi_arch *cfi_arch_of(enum jitdump_arch arch)
     return NULL;
 }
 
-/* What is wrong with the flags of FRAME on machines other than x86-64, or NULL. */
+/* The error in the flags of FRAME on machines other than x86-64, or NULL. */
 static inline const char *cfi_check_flags(const struct jitdump_frame *frame)
 {
     if (frame->flags & JITDUMP_FRAME_IMM32)
@@ -79,8 +80,8 @@ static inline const char *cfi_check_flags(const struct jitdump_frame *frame)
     return frame->flags & JITDUMP_FRAME_MOV_POP ? "JITDUMP_FRAME_MOV_POP is for x86-64" : NULL;
 }
 
-/* Where the first slot of FRAME is stored, in a prologue that is at AT.  Without a builder, where
- * bytes are counted, nothing comes before it. */
+/* The offset at which the first slot of FRAME is stored, in a prologue that is at AT.  Without a
+ * builder, where bytes are counted, nothing comes before it. */
 static inline uint64_t cfi_slots_at(const struct jitdump_cfi *cfi,
                                     const struct jitdump_frame *frame, uint64_t at)
 {
@@ -102,8 +103,8 @@ static inline bool cfi_slots_collide(const struct jitdump_slot *a, const struct 
     return a->reg == b->reg || (between > -CFI_SLOT_BYTES && between < CFI_SLOT_BYTES);
 }
 
-/* What is wrong with the slots of FRAME, or NULL.  They lie in its stack_bytes, each in bytes of
- * its own. */
+/* The error in the slots of FRAME, or NULL.  They lie in its stack_bytes, each in bytes of its
+ * own. */
 static inline const char *cfi_check_slots(const struct cfi_arch *arch,
                                           const struct jitdump_frame *frame)
 {
@@ -131,7 +132,7 @@ static inline const char *cfi_check_slots(const struct cfi_arch *arch,
     return NULL;
 }
 
-/* What is wrong with FRAME for ARCH, or NULL. */
+/* The error in FRAME for ARCH, or NULL. */
 static inline const char *cfi_check_frame(const struct cfi_arch *arch,
                                           const struct jitdump_frame *frame)
 {

@@ -280,7 +280,7 @@ static void put_advance(struct byte_sink *program, uint64_t delta)
     }
 }
 
-/* What is wrong with a directive at code offset AT of BLOCK's function, or NULL. */
+/* The error in a directive at code offset AT of BLOCK's function, or NULL. */
 static const char *check_at(const struct jitdump_cfi *cfi, const struct cfi_block *block,
                             uint64_t at)
 {
@@ -470,7 +470,7 @@ void jitdump_cfi_restore_state(struct jitdump_cfi *cfi, uint64_t at)
         fail_at(cfi, at, "restore_state without a remember_state");
 }
 
-/* What is wrong with SIZE bytes of raw instructions, or NULL. */
+/* The error in SIZE bytes of raw instructions, or NULL. */
 static const char *check_escape(const struct jitdump_cfi *cfi, const void *bytes, size_t size)
 {
     struct cfa_program program;

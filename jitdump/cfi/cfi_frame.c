@@ -19,7 +19,7 @@ static void begin_frame(struct jitdump_cfi *cfi, const struct jitdump_frame *fra
         cfi->arch->entered(cfi, frame, cfi->origin + start);
 }
 
-/* What is wrong with the offset AT, or NULL.  Lengths are added to it, which must not overflow. */
+/* The error in the offset AT, or NULL.  Lengths are added to it, which must not overflow. */
 static const char *check_place(const struct jitdump_cfi *cfi, uint64_t at)
 {
     if (!at || at - cfi->origin <= INT32_MAX)
@@ -27,7 +27,7 @@ static const char *check_place(const struct jitdump_cfi *cfi, uint64_t at)
     return at < cfi->origin ? "before the function" : "past 2 GiB";
 }
 
-/* What is wrong with FRAME's offsets, or NULL. */
+/* The error in FRAME's offsets, or NULL. */
 static const char *check_places(const struct jitdump_cfi *cfi, const struct jitdump_frame *frame)
 {
     if (frame->kind == JITDUMP_FRAME_LEAF)
@@ -79,9 +79,9 @@ void jitdump_cfi_frame_sized(struct jitdump_cfi *cfi, const struct jitdump_frame
     if (wrong || frame->kind == JITDUMP_FRAME_LEAF)
         return;
     for (size_t i = 0; i < frame->epilogue_count && !cfi->error; i++) {
-        /* After the leaving instruction the frame stands again.  Whatever that instruction's
-         * length: no profiler sees the middle of it.  At the end of the code jitdump_cfi_finish
-         * drops this. */
+        /* After the leaving instruction the frame stands again.  The length of that instruction
+         * does not matter: no profiler sees the middle of it.  At the end of the code
+         * jitdump_cfi_finish drops this. */
         jitdump_cfi_remember_state(cfi, frame->epilogues[i]);
         uint64_t leave = cfi->arch->epilogue(cfi, frame, frame->epilogues[i]);
         jitdump_cfi_restore_state(cfi, leave + cfi->arch->leave_bytes);

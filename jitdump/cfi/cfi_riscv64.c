@@ -59,8 +59,8 @@ static void saved_at(struct jitdump_cfi *cfi, const struct jitdump_frame *frame,
     jitdump_cfi_offset(cfi, at, frame->saved[i], -WORD * (place + 1));
 }
 
-/* The stack_bytes lie below the save area, whose end the frame pointer points to.  Of them a store
- * can reach so many. */
+/* The stack_bytes lie below the save area, whose end the frame pointer points to.  A store can
+ * reach this many of them. */
 static struct cfi_room slot_room(const struct jitdump_frame *frame)
 {
     int64_t start = 0, end = frame->stack_bytes;
@@ -94,7 +94,7 @@ static uint64_t load_slots(struct jitdump_cfi *cfi, const struct jitdump_frame *
     return at;
 }
 
-/* Of an add to sp of stack_bytes. */
+/* The length of an add to sp of stack_bytes. */
 static uint64_t add_bytes(const struct jitdump_frame *frame)
 {
     if (frame->stack_bytes == 0)

@@ -60,13 +60,13 @@ static const char *check(const struct jitdump_frame *frame)
     return frame->stack_bytes > STACK_BYTES_MAX ? "stack_bytes doesn't fit in 31 bits" : NULL;
 }
 
-/* Of push and of pop. */
+/* The length of push, and of pop. */
 static uint64_t push_bytes(uint8_t reg)
 {
     return reg >= JITDUMP_R8 ? 2 : 1;
 }
 
-/* Of sub rsp and of add rsp. */
+/* The length of sub rsp, and of add rsp. */
 static uint64_t sub_bytes(const struct jitdump_frame *frame)
 {
     if (frame->stack_bytes == 0)
@@ -94,7 +94,7 @@ static bool may_be_in_slot(const struct jitdump_frame *frame, uint32_t reg)
     return reg < JITDUMP_RIP && reg != JITDUMP_RSP && !(reg == JITDUMP_RBP && has_pointer(frame));
 }
 
-/* Of its store and of its load. */
+/* The length of a slot's store, and of its load. */
 static uint64_t slot_bytes(const struct jitdump_frame *frame, const struct jitdump_slot *slot)
 {
     bool wide =
@@ -132,8 +132,8 @@ static uint64_t load_slots(struct jitdump_cfi *cfi, const struct jitdump_frame *
 
 /* ---- A frame pointer ---- */
 
-/* Until rbp has changed, it is what is in the slot as well, and a copy of the stack from rsp
- * upwards does not have the slot. */
+/* Until rbp has changed, it has the slot's value as well.  A copy of the stack from rsp upwards
+ * does not have the slot. */
 static uint64_t store_pointer(struct jitdump_cfi *cfi, uint64_t at)
 {
     at += 2 * RED_ZONE_MOV_BYTES;

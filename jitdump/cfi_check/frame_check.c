@@ -15,14 +15,14 @@ enum {
     PROBE_STEPS = 256,
 };
 
-/* Of each byte of the code: an instruction that begins there */
+/* Marks of a byte of the code at which an instruction begins */
 enum {
     MARK_TARGET = 1,   /* is jumped to, or an entry */
     MARK_SEEN = 2,     /* is reached */
     MARK_COMPARED = 4, /* was compared with its row */
 };
 
-/* What is known at a jump's target. */
+/* The known state at a jump's target. */
 struct block {
     uint32_t at;
     bool known;
@@ -162,7 +162,7 @@ static void keep_beyond(struct checker *checker, uint64_t at)
         checker->out->beyond = at;
 }
 
-/* Where STATE has the caller's REG on the stack. */
+/* The place on the stack at which STATE has the caller's REG. */
 static int32_t place_of(const struct code_state *state, unsigned reg)
 {
     for (unsigned i = 0; i < state->slot_count; i++)
@@ -340,8 +340,8 @@ static bool leaves(const struct checker *checker, const struct code_step *step,
            (away && top.kind == VALUE_FRAME && top.offset == checker->machine->entry_offset);
 }
 
-/* Nobody knows where the instruction at AT leads.  Where it is the last one, nothing stands behind
- * it; what it leads to then is elsewhere: in the function, unless it has LEFT. */
+/* Nobody knows where the instruction at AT leads.  If it is the last one, nothing stands behind it.
+ * Its target is then elsewhere: in the function, unless it has LEFT. */
 static void keep_unknown_target(struct checker *checker, uint64_t at, uint64_t next, bool left)
 {
     if (next < checker->size)
@@ -403,8 +403,8 @@ static void follow_all(struct checker *checker)
     }
 }
 
-/* The row in which the function, or a part of it, is entered at AT.  gcc puts a nop in front of a
- * part that only exceptions lead to: the row behind it counts. */
+/* The row in which the function, or a part of it, is entered at AT.  A part that only exceptions
+ * lead to begins with a nop of gcc's: the row behind the nop counts. */
 static const struct frame_row *entry_row(const struct checker *checker, uint64_t *at)
 {
     const struct frame_row *first = jd_frame_row_at(&checker->rows, *at);

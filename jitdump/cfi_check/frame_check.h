@@ -2,10 +2,10 @@
  *
  * The instructions are followed from the function's entry, over direct jumps, and from where an FDE
  * begins in code that was not reached so.  At each one the state of registers and stack
- * (code_state.h) is compared with the row (frame_rows.h).  Only what is known can contradict: where
- * the stack pointer comes from memory or an unknown instruction, behind an indirect jump, and in
- * code that nothing leads to, nothing is found.  An entry whose row is not that of a call, code
- * that is jumped to inside of a frame which others made, is taken as the row has it.
+ * (code_state.h) is compared with the row (frame_rows.h).  Only known values can contradict.  There
+ * is no result if the stack pointer comes from memory or an unknown instruction, behind an indirect
+ * jump, and in code that nothing leads to.  An entry whose row is not that of a call, code that is
+ * jumped to inside of a frame which others made, is taken as the row has it.
  *
  *     CFA              the row's register is known to be at another distance, or to be the caller's
  *     saved register   where the row says that it is stored, there is another one's value, or

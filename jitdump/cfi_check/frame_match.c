@@ -46,7 +46,7 @@ static void enter_by_call(const struct code_machine *machine, struct code_state 
                        value_entry(machine->return_address));
 }
 
-/* What the row says of the saved registers is taken for true, and of the others nothing is known.
+/* The row's saved registers are taken for true, and the others are unknown.
  */
 static void enter_inside(const struct code_machine *machine, const struct frame_row *row,
                          struct code_state *state)
@@ -130,7 +130,8 @@ static enum frame_match match_cfa(const struct code_machine *machine, const stru
 
 /* ---- Saved registers ---- */
 
-/* Where on the stack the caller's REG is, above the stack pointer; NULL: nowhere that is known. */
+/* The slot on the stack that has the caller's REG, above the stack pointer; NULL: none that is
+ * known. */
 static const struct code_slot *find_saved(const struct code_state *state, unsigned reg)
 {
     struct code_value top = state->registers[state->stack_pointer];

@@ -9,12 +9,12 @@ enum frame_match { MATCH_FITS, MATCH_UNKNOWN, MATCH_WRONG };
 enum { MATCH_TEXT_BYTES = 120 };
 
 /* Whether STATE, before an instruction, can be what ROW says.  REASON, MATCH_TEXT_BYTES of it, gets
- * why it can't.  Where the row proves a stack pointer that was in doubt, or the reverse, and where
- * a register is not what the row says, for now, STATE takes note. */
+ * why it can't.  STATE takes note if the row proves a stack pointer that was in doubt, or the
+ * reverse.  It also takes note of a register that differs from the row for now. */
 enum frame_match jd_frame_match(const struct code_machine *machine, const struct frame_row *row,
                                 struct code_state *state, char *reason);
 
-/* Which registers the function, about to return, has given back though the row did not say where
+/* The registers that the function, about to return, has restored although the row did not say where
  * they were: a bit each. */
 uint64_t jd_frame_given_back(const struct code_machine *machine, const struct code_state *state);
 

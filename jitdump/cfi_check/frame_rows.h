@@ -1,5 +1,4 @@
-/* What unwind tables say, row by row: from this instruction on the CFA and the saved registers are
- * there. */
+/* The rows of unwind tables: from this instruction on the CFA and the saved registers are there. */
 #ifndef JITDUMP_FRAME_ROWS_H
 #define JITDUMP_FRAME_ROWS_H
 

@@ -4,7 +4,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
-/* What was read of them: the FDEs, and the same as frame_check wants them. */
+/* The FDEs that were read, and the same in frame_check's form. */
 struct table_list {
     struct eh_fde *entries;
     struct frame_fde *fdes;
@@ -27,8 +27,9 @@ static bool grow(struct table_list *list)
     return entries && fdes;
 }
 
-/* Where FDE begins in the code of SIZE bytes at CODE_ADDR: perf's layout has the code at 0, and the
- * tables at the next multiple of 8; an address that is not relative is the code's own. */
+/* The offset at which FDE begins in the code of SIZE bytes at CODE_ADDR.  In perf's layout the code
+ * is at 0, and the tables at the next multiple of 8.  An address that is not relative is the code's
+ * own. */
 static uint64_t start_of(const struct eh_fde *fde, uint64_t code_addr, uint64_t size)
 {
     uint64_t pc = eh_fde_pc(fde, (size + 7) & ~UINT64_C(7));

@@ -1,6 +1,6 @@
 /* The page by which a running process gets requests to begin and to end its dump.
  *
- * It is shared memory of ATTACH_PAGE_BYTES that the process maps.  perfjit finds it in
+ * It is shared memory of ATTACH_PAGE_BYTES that the process maps; perfjit finds it in
  * /proc/PID/maps.  It is a memfd of that name, sealed so that its size can't change.  Without memfd
  * it is anonymous shared memory that begins with the magic.  All numbers are in the machine's byte
  * order.

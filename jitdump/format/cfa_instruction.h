@@ -1,8 +1,8 @@
 /* Call frame instructions, taken apart one by one, and the CFA that they define.
  *
- * Who runs them keeps rows of a shape of its own; what an instruction says is the same for all.
- * Nothing is allocated and nothing locked: an unwinder in a signal handler goes by it, too. Source:
- * DWARF 5, section 6.4.2.
+ * Each user of the instructions keeps rows of a shape of its own.  The meaning of an instruction is
+ * the same for all.  Nothing is allocated and nothing locked: an unwinder in a signal handler goes
+ * by it, too.  Source: DWARF 5, section 6.4.2.
  */
 #ifndef CFA_INSTRUCTION_H
 #define CFA_INSTRUCTION_H
@@ -16,7 +16,7 @@ struct cfa_block {
     size_t size;
 };
 
-/* What an instruction has no operand for is 0. */
+/* Fields without an operand in the instruction are 0. */
 struct cfa_instruction {
     uint8_t opcode;  /* without an operand in its low six bits */
     uint8_t subject; /* enum cfa_subject */

@@ -1,5 +1,6 @@
 /* The call frame instructions: DWARF 5, table 7.29, with the extensions of GNU, MIPS and aarch64,
- * by the names that they have there.  What each has behind its opcode, and what it is about.
+ * by the names that they have there.  The table has each instruction's operands behind its opcode,
+ * and its subject.
  */
 #ifndef CFA_OPCODE_H
 #define CFA_OPCODE_H
@@ -41,14 +42,14 @@ enum {
     LOW_SIX_BITS = 0x3f,
 };
 
-/* Where an instruction has its register. */
+/* The place of an instruction's register. */
 enum cfa_register_operand {
     REGISTER_NONE,
     REGISTER_LOW, /* in the opcode's low six bits */
     REGISTER_LEB, /* behind the opcode, in LEB128 */
 };
 
-/* What it has besides; numbers without a size are in LEB128. */
+/* Its other operands; numbers without a size are in LEB128. */
 enum cfa_operand {
     OPERAND_NONE,
     OPERAND_DELTA_LOW, /* in the opcode's low six bits; all deltas: times code_align */
@@ -65,7 +66,7 @@ enum cfa_operand {
     OPERAND_BLOCK,           /* a length and as many bytes */
 };
 
-/* What an instruction is about. */
+/* The subject of an instruction. */
 enum cfa_subject {
     CFA_IS_UNKNOWN, /* no such instruction */
     CFA_IS_NOTHING, /* that an unwinder goes by */

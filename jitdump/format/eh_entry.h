@@ -17,9 +17,9 @@
  *           with "z": uleb length, LSDA pointer
  *           instructions, up to the length
  *
- * .debug_frame differs: id 0xffffffff is a CIE, else an FDE, whose CIE begins `id` bytes into the
- * section; with a length of 64 bits the id has 64, too; pointers are addresses, as wide as the
- * machine's.
+ * In .debug_frame the id 0xffffffff is a CIE.  Any other id is an FDE, whose CIE begins `id` bytes
+ * into the section.  With a length of 64 bits the id has 64, too.  Pointers are addresses, as wide
+ * as the machine's.
  *
  * .eh_frame_hdr
  *      0 u8 version 1, u8 eh_frame_ptr_enc, u8 fde_count_enc, u8 table_enc
@@ -73,7 +73,7 @@ struct eh_fde {
     size_t instructions_bytes;
 };
 
-/* Where the code of FDE begins if the section stood at SECTION_ADDR. */
+/* The address at which the code of FDE begins if the section stood at SECTION_ADDR. */
 static inline uint64_t eh_fde_pc(const struct eh_fde *fde, uint64_t section_addr)
 {
     return fde->pcrel ? section_addr + fde->pc_offset + fde->pc_value : fde->pc_value;
@@ -308,7 +308,7 @@ static inline uint64_t eh_frame_hdr_word(const struct eh_frame_hdr *hdr, size_t 
     return hdr->addr + (uint64_t)(int32_t)cursor_u32(&cursor);
 }
 
-/* Where the code of entry INDEX begins, and its FDE. */
+/* The address at which the code of entry INDEX begins, and the entry's FDE. */
 static inline uint64_t eh_frame_hdr_code(const struct eh_frame_hdr *hdr, size_t index)
 {
     return eh_frame_hdr_word(hdr, 2 * index);

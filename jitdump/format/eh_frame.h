@@ -2,9 +2,9 @@
  *
  * Their formats: jitdump/format/eh_entry.h.
  *
- * What is written: version 1, "zR" (with S or B where it was), all pointers pcrel | sdata4 (0x1b),
- * the table datarel | sdata4 (0x3b), entries padded to 8 with DW_CFA_nop.  perf's unwinders, libgcc
- * and gdb all read that.
+ * The written form is version 1, "zR" (with S or B where it was), with all pointers pcrel | sdata4
+ * (0x1b) and the table datarel | sdata4 (0x3b).  Entries are padded to 8 with DW_CFA_nop.  All of
+ * perf's unwinders, libgcc and gdb read that form.
  *
  * An .eh_frame is valid if every entry lies inside it, every FDE's CIE is an entry that stands
  * before it in it, and every instruction lies inside its entry.  Source: LSB 5.0, "Exception
@@ -56,7 +56,7 @@ bool jd_eh_frame_next(struct eh_frame_walk *walk, struct eh_fde *fde);
 /* Free what WALK has allocated. */
 void jd_eh_frame_end(struct eh_frame_walk *walk);
 
-/* What a program of call frame instructions does. */
+/* The effects of a program of call frame instructions. */
 struct cfa_program {
     size_t used_bytes;       /* its length without trailing nops */
     size_t remembered_count; /* states that it leaves on the stack */
@@ -70,7 +70,7 @@ const char *jd_cfa_program_check(const struct eh_cie *cie, const uint8_t *instru
 
 /* ---- Writing ---- */
 
-/* Where the writer is: SINK holds the section from START on, and SECTION_ADDR is the address that
+/* The writer's position: SINK holds the section from START on, and SECTION_ADDR is the address that
  * it will have. */
 struct eh_frame_writer {
     struct byte_sink *sink;

@@ -34,8 +34,9 @@ static void restore(struct frame_run *run, uint64_t reg)
         run->now.slots[slot] = run->initial.slots[slot];
 }
 
-/* What linkers write for the procedure linkage table; all other expressions are left to frame
- * pointers: DW_OP_breg7 8, breg16 0, lit15, and, lit11 (or another), ge, lit3, shl, plus. */
+/* The form that linkers write for the procedure linkage table.  All other expressions are left to
+ * frame pointers.  The form is DW_OP_breg7 8, breg16 0, lit15, and, lit11 (or another), ge, lit3,
+ * shl, plus. */
 static void set_expression(struct frame_rule *rule, const struct cfa_block *expression)
 {
     enum { LIT = 6, LIT0 = 0x30 };

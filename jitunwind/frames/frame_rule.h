@@ -1,8 +1,8 @@
 /* How to go from a frame to its caller's, and how that is made of call frame instructions.
  *
  * The CFA is a register and an offset, and the return address and the saved registers are at
- * multiples of 8 from it: that is nearly all that compilers write, and what can be applied in a
- * signal handler in a few loads.
+ * multiples of 8 from it.  Nearly all compiler output has this form.  It can be applied in a signal
+ * handler in a few loads.
  */
 #ifndef JITUNWIND_FRAME_RULE_H
 #define JITUNWIND_FRAME_RULE_H

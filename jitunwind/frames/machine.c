@@ -1,5 +1,5 @@
-/* See machine.h.  Sources: System V ABI for AMD64, figure 3.36; DWARF for the Arm 64-bit
- * Architecture, section 4.1; Intel SDM, volume 2; Arm ARM, C6.2. */
+/* See machine.h.  Sources: System V ABI for AMD64, figure 3.36.  DWARF for the Arm 64-bit
+ * Architecture, section 4.1.  Intel SDM, volume 2.  Arm ARM, C6.2. */
 #include "jitunwind/frames/machine.h"
 
 #include <string.h>

@@ -1,5 +1,5 @@
-/* Which backtraces are reading now.  Removed memory may be reused or freed when all backtraces that
- * could have seen it have ended.  Nobody waits for that moment.
+/* The backtraces that are reading now.  Removed memory may be reused or freed when all backtraces
+ * that could have seen it have ended.  Nobody waits for that moment.
  *
  * Readers are counted by the parity of the epoch in which they began.  An epoch ends when no reader
  * of the epoch before it is left.  So a continuous stream of readers does not delay it.  Memory

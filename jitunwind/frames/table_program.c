@@ -147,10 +147,10 @@ static const struct {
     {7, 0xff, 0xff, 0x14}, /* [index + 32 bits] */
 };
 
-/* Replace the address on top by the address of the byte in front of it, if a call ends there and
- * begins in the same page.  The page below may not be mapped.  Taken for no call, one that begins
- * there does no harm: the frame behind a call is that of the call, unless the function ends with
- * it. */
+/* Replace the address on top by the address of the byte in front of it.  This is done if a call
+ * ends at the address and begins in the same page.  The page below may not be mapped.  Taken for no
+ * call, one that begins there does no harm: the frame behind a call is that of the call, unless the
+ * function ends with it. */
 static void step_back_behind_call(struct program *program)
 {
     enum { FORMS = sizeof call_forms / sizeof call_forms[0] };

@@ -11,8 +11,8 @@ setup() {
     cd "$BATS_TEST_TMPDIR"
 }
 
-# built NAME FILE: out/ has the program NAME with its adapter, or its sources, of which FILE is one, are not here.  Where a
-# package has them, as setup installs it, FILE is absolute.
+# built NAME FILE: out/ has the program NAME with its adapter, or its sources, of which FILE is one, are not here.  If a package
+# has the sources, as setup installs them, FILE is absolute.
 built() {
     if [[ $2 = /* ]]; then
         [ -e "$2" ] || skip "there is no $2 (make setup-live)"
@@ -39,7 +39,7 @@ recorded() {
 }
 
 # all_named NAMES: each address in the program's code, sampled or called from, has one of NAMES, a regular expression; and each
-# of these chains goes back to _start.  What is beyond native code that has no name itself (an interpreter in assembly) proves
+# of these chains goes back to _start.  Frames beyond native code without a name of its own (an interpreter in assembly) prove
 # nothing.
 all_named() {
     local form

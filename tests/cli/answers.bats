@@ -26,7 +26,7 @@ record_node() {
     without_builtins jit-*.dump
 }
 
-# Of the user's code alone: an ordinary user's perfjit reads all of /proc/kallsyms for a sample of the kernel.
+# Only the user's code: an ordinary user's perfjit reads all of /proc/kallsyms for a sample of the kernel.
 record_tinyjit() {
     local PERFJIT=dump JITDUMPDIR=$PWD
     export PERFJIT JITDUMPDIR
@@ -131,7 +131,7 @@ innermost() {
         sed -E 's/@@?[A-Z]+_[0-9.]+$//; s/^JS:[~^+*]?//; s/ [^ ]*:[0-9]+:[0-9]+$//; s/ \(inlined\)$//; s/ \[tier[12]\]$//; s/^$/(anonymous)/' | sort | uniq -c | awk '{ n = $1; $1 = ""; print n $0 }' | sort
 }
 
-# What was inlined in native code is its caller's here, as in perf --no-inline.
+# Inlined native code counts as its caller here, as in perf --no-inline.
 ours() {
     perfjit export -q -f speedscope --weight samples "$1" | jq -r '.shared.frames as $f | .profiles[] | range(.samples | length) as $i |
         "\(.weights[$i]) \(([.samples[$i][] | $f[.] | select(.kind == "jit" or .inlined != true) | .name] | last) // "[unknown]")"' |
@@ -459,7 +459,7 @@ record_recursion() {
 @test "events: the first, said where there are several, or another by name" {
     run --separate-stderr perfjit report two
     exits 0
-    says "has several events: cpu-clock, task-clock; this is of the first"
+    says "has several events: cpu-clock, task-clock; this is the first one"
     perfjit report -q --event task-clock --json two | jq -e '.event == "task-clock" and .total > 0'
     run --separate-stderr perfjit report --event cycles two
     exits 1

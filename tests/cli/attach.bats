@@ -235,7 +235,7 @@ judge() {
     await grep -q "jit-$!.dump" /proc/$!/maps
     run --separate-stderr perfjit attach $!
     exits 1
-    says "$!: logs its JIT code already, to $JITDUMPDIR/jitdump-$!/jit-$!.dump, and can't be asked"
+    says "$!: logs its JIT code already, to $JITDUMPDIR/jitdump-$!/jit-$!.dump, and takes no requests"
 }
 
 @test "wrong usage" {
@@ -291,7 +291,7 @@ judge() {
 
 # ---- Whose it is ----
 
-# Where an ordinary user finds the programs.
+# The place where an ordinary user finds the programs.
 public() {
     [ "$(id -u)" = 0 ] || skip "only root can be somebody else"
     mkdir -p bin && cp "$BUILD/perfjit" "$asked" bin/
@@ -308,7 +308,7 @@ as_user() {
     start one as_user "$PWD/bin/asked"
     run --separate-stderr setpriv --reuid 12346 --regid 12346 --clear-groups bin/perfjit attach $pid
     exits 1
-    says "$pid: is of user 12345" "only that user and root can ask it"
+    says "$pid: is of user 12345" "only that user and root can send it requests"
     run --separate-stderr as_user bin/perfjit attach $pid
     exits 0
     run --separate-stderr bin/perfjit detach $pid # root
@@ -332,7 +332,7 @@ as_user() {
 
 @test "a file of somebody else's with the page's name is not written to" {
     public
-    # What is mapped is called as the page is, but a file: nothing but a memfd with seals is taken for one.
+    # The mapping has the page's name, but is a file: only a memfd with seals is taken for a page.
     echo precious >"$PWD/precious"
     unshare --mount sh -c ': >"/memfd:perfjit-attach (deleted)" && mount --bind precious "/memfd:perfjit-attach (deleted)" &&
         rm -f "/memfd:x"; exec python3 -c "

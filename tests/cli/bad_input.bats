@@ -1,10 +1,10 @@
-# Input that is missing, foreign, cut short or damaged, and output that can't be written: what perfjit inject says, with
-# which status it ends, and that it leaves nothing half-made.  Each run is one of perfjit as it is shipped and one of
-# perfjit with AddressSanitizer and UndefinedBehaviorSanitizer, which must agree.
+# Input that is missing, foreign, cut short or damaged, and output that can't be written.  The tests check perfjit inject's
+# messages and its status, and that it leaves nothing half-made.  Each run is one of perfjit as it is shipped and one of perfjit
+# with AddressSanitizer and UndefinedBehaviorSanitizer, which must agree.
 load helper
 
-# The dump that sound.data names, $named_dump, is made anew for each test; a test that gives another one with --jitdump calls it $dump,
-# the same name in the current directory.
+# The dump that sound.data names, $named_dump, is made anew for each test.  A test that gives another one with --jitdump calls it
+# $dump, which has the same name in the current directory.
 setup_file() {
     require_perf || return 0
     cd "$BATS_FILE_TMPDIR" || return
@@ -124,7 +124,7 @@ all=$(seq 0 19 | xargs)
     refused 1 "--jitdump 1: names no file: --jitdump PID:FILE" -- inject -i "$sound" -o none.data --jitdump 1:
 }
 
-# What was just done is no advice.
+# The advice must not be the command that was just run.
 @test "a dump named with --jitdump is not there: 3, and it is not said to name it with --jitdump" {
     injected 3 "1 x dump that can't be used" "gone/jit-7.dump: No such file or directory" -- \
         -i "$sound" --jitdump gone/jit-7.dump

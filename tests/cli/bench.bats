@@ -1,5 +1,5 @@
 #!/usr/bin/env bats
-# perfjit bench, and perfjit diff of what it keeps: tinyjit in turns with itself and with a program that does ten times as much
+# perfjit bench, and perfjit diff of its results: tinyjit in turns with itself and with a program that does ten times as much
 # (why so much: diff.bats).
 # bats file_tags=live
 load helper
@@ -239,7 +239,7 @@ c' \"d'\" ''"
     refuses 'new-003.run: can'"'"'t read it' sh -c 'ln -sf /etc/passwd new-003.run'
 }
 
-# Whatever else this machine does: the load is there in the one, and the other's runs had nothing beside them.
+# This holds whatever else the machine does: the load is there in the one, and the other's runs had nothing beside them.
 @test "a load beside the runs of one side alone is warned of; beside those of both it is not" {
     local loads=() load
     # On each processor, or the run and the load might have one, and the other would be idle.

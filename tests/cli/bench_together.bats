@@ -11,7 +11,7 @@ setup_file() {
     done
     mv work300.tj work.tj
     mv work315.tj more/work.tj
-    # Where it ran, from when to when.
+    # The processor that it ran on, with its start and end.
     printf '#!/bin/sh\nside=$1\nshift\necho "$(grep Cpus_allowed_list /proc/self/status | cut -f2) $(date +%%s%%N)" >>$side.began\n"$@"\ndate +%%s%%N >>$side.ended\n' >noted
     chmod +x noted
     ln -s "$(command -v sleep)" waits
@@ -31,7 +31,7 @@ none_waits() {
 @test "the two of a pair have one processor at the same time, and 5 percent more is found by eight pairs on any machine" {
     perfjit bench -q --runs 8 --warmup 0 --order together -F 3000 -o kept.bench \
         --base "./noted base $BUILD/tinyjit --no-inline work.tj" --new "./noted new $BUILD/tinyjit --no-inline more/work.tj"
-    # Of each pair one began before the other had ended, on the same single processor.
+    # In each pair one began before the other had ended, on the same single processor.
     paste base.began base.ended new.began new.ended | awk '
         NF != 6 || $1 !~ /^[0-9]+$/ || $1 != $4 || $2 > $6 || $5 > $3 { bad = 1; print }
         END { exit bad || NR != 8 }'
@@ -41,7 +41,7 @@ none_waits() {
     perfjit diff kept.bench >text
     grep -q '^slower: +[2-7].[0-9] % in all, 8 against 8 runs in pairs, p 0.0[0-4][0-9]*$' text || complain "$(cat text)"
     grep -Eq ' slower +tj::work  work.tj$' text
-    # What the partner took is no work beside.
+    # The partner's work is not counted as other work.
     awk -F'\t' '$1 == "run" { for (i = 4; i <= NF; i++) { split($i, part, "="); run[part[1]] = part[2] }
                               if (run["wall_ns"] < run["cpu_ns"] || run["samples"] < 100) { print; bad = 1 } }
                 END { exit bad }' kept.bench/bench.txt

@@ -1,8 +1,8 @@
 #!/usr/bin/env bats
 # perfjit check --chains: where call chains end, and why.
 #
-# unwind_shapes runs main -> outer -> middle -> inner, and main -> solo, with tables that are wrong for middle in a known way: what
-# is said must be that all chains through it end there, for that reason, and nothing of the others.
+# unwind_shapes runs main -> outer -> middle -> inner, and main -> solo, with tables that are wrong for middle in a known way.
+# The report must say that all chains through middle end there, for that reason, and nothing about the others.
 load helper
 load native_programs
 
@@ -52,8 +52,8 @@ is() {
     jq -e "$1" json >/dev/null || complain "not so: $1, in: $(jq -c .profile.chains json)"
 }
 
-# middle_ends END: that all chains with middle in them end there so, and no others early; but for the samples, if any, in middle's
-# own first or last instruction: their return address is at the stack pointer, whatever a table says.  The first chain ends behind the
+# middle_ends END: all chains with middle in them end there with END, and no others early.  Samples in middle's own first or last
+# instruction are left out: their return address is at the stack pointer, whatever a table says.  The first chain ends behind the
 # only call in middle, unless it begins there itself.
 middle_ends() {
     is ".profile.chains.places[0] | .function == \"middle\" and .early > 20 and .early + .through == .chains and .ends == {\"$1\": .early}"
@@ -73,7 +73,7 @@ middle_ends() {
         [[ "$(sed -n 3p text)" == *" end in JIT function middle: its table leads to an address where no code is, first at +0x1e" ]] || complain "$(cat text)"
         [[ "$(tail -1 text)" == *" call chains are ended by wrong unwind tables of JIT code" ]] || complain "$(cat text)"
     done
-    # Who does not ask for it is told what was told before.
+    # Without the option the output is as before.
     run --separate-stderr perfjit check high-cfa.data
     exits 0
     run --separate-stderr perfjit check --json high-cfa.data
@@ -84,7 +84,7 @@ middle_ends() {
     shape astray
     checked 3 astray.data
     middle_ends no-call
-    grep -q 'middle: its table leads to an address behind no call, and from there nowhere, first at' text
+    grep -q 'middle: its table leads to an address that is not behind a call, and nothing leads on from there, first at' text
 }
 
 @test "chains: a function without a table is told, and no error; nor is a copy that is too short" {

@@ -1,4 +1,5 @@
-# perfjit check: what it says about recordings is what perf shows after inject; what it says about dumps is what was done to them.
+# perfjit check: its report about recordings is compared with perf's output after inject.  Its report about dumps is compared with
+# the damage that was done to them.
 load helper
 load checked
 
@@ -53,7 +54,7 @@ only_cause() {
     is ".profile.sound == false"
 }
 
-# What perf shows of the samples after perfjit inject: "named unknown", those in JIT code.
+# perf's samples after perfjit inject: "named unknown", those in JIT code.
 perf_counts() {
     perfjit inject -q -i "$1" -o out.data || [ $? = 3 ]
     perf script -i out.data -F ip,sym,dso -G --no-inline | awk '
@@ -195,7 +196,7 @@ checked_ours() {
     run --separate-stderr perfjit report theirs.data
     for so in "${dump%/*}/jitted-$number"-*.so.away; do mv "$so" "${so%.away}"; done
     exits 0
-    says "/jitted-$number" ".so: is not there: theirs.data was injected with it, and has no names of JIT code without"
+    says "/jitted-$number" ".so: is missing: theirs.data was injected with it, and has no names of JIT code without"
 }
 
 @test "the default is the first of perfjit.perf.data, perf.jit.data and perf.data, of report as of check; none: 1, and they are named" {
@@ -262,7 +263,7 @@ checked_ours() {
     is '.profile.samples | .jit_named > 20 and .jit_unknown > 20'
     is '.profile.unknown | length == 1 and .[0].cause == "not-written"'
     grep -q ': not in its dump, which is cut short$' text
-    grep -q '^ *not-written: if the process still runs, inject when it has ended' text
+    grep -q '^ *not-written: if the process still runs, inject after its end' text
 }
 
 @test "a recording that does not say what was mapped: whether there is JIT code is not known, and what to do" {
@@ -282,7 +283,7 @@ END
     grep -q '^    the recording does not say what was mapped, .* --jitdump FILE$' text
     grep -qx '  most samples are where no mapping was recorded, in JIT code or not' text
     ! grep 'no sample is in JIT code' text || complain "$(cat text)"
-    perfjit report -q bare.data | grep 'most at addresses of which the recording does not say what was mapped there$'
+    perfjit report -q bare.data | grep 'most at addresses for which the recording has no mapping$'
 }
 
 @test "code that runs on after it was freed: freed" {
@@ -451,7 +452,7 @@ END
     grep -qE '^ +CODE_LOAD +18$' text
 }
 
-# What is wrong in each of them: a filter on .dumps[0].
+# The error in each of them: a filter on .dumps[0].
 faults=(
     'sound 0 .quirks == [] and .findings == []'
     'big-endian 0 .header.byte_order == "big"'

@@ -1,4 +1,4 @@
-# What the tests of perfjit check share.  `load checked` makes it theirs.
+# The common part of the tests of perfjit check.  `load checked` makes it theirs.
 
 # checked STATUS ARGUMENT...: text and JSON have this status, JSON is one object and says so too, and the build with sanitizers says
 # the same.  Leaves them in text and json.

@@ -135,7 +135,7 @@ told() {
     for name in demo.perf demo.raw churn.perf churn.raw; do
         run --separate-stderr perfjit inject -i "$BATS_FILE_TMPDIR/$name.data" -o out.data
         exits 0
-        says "1 x dump on another clock than the profile" "with perf record -k mono they need not be"
+        says "1 x dump on another clock than the profile" "perf record -k mono makes that unnecessary"
         told
         ahead=$(cat "$BATS_FILE_TMPDIR/$name.ahead")
         local apart=$((offset - ahead))

@@ -187,7 +187,8 @@ END
     done
 }
 
-# Whoever includes one in a header of his own passes its warnings on.  Those of libraries.bats, and what is compiled above, see most.
+# A program that includes one in a header of its own passes its warnings on.  The headers in libraries.bats, and the code compiled
+# above, show most.
 # bats test_tags=all
 @test "each header alone, by all warnings, in C++11 to C++20" {
     for compiler in g++ clang++; do

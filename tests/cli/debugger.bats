@@ -19,7 +19,7 @@ fn b(x) { var y = x; y = y + c(x); return y; }
 fn main() { return 1 + (2 + b(5)); }
 END
     { echo spin 3; yes down 6 | head -6; echo c 7; echo b 8; echo main 9; } >chain
-    # What is logged last is lost in V8's buffer of 2 MiB: so much is logged after all that is on the stack.
+    # V8's last records are lost in its buffer of 2 MiB: that much is logged after all that is on the stack.
     cat >script-of-a-long-name.js <<END
 function leaf(n) {
     for (let i = 0; i < 2000; i++) new Function("return " + i)();

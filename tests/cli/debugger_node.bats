@@ -9,7 +9,7 @@ setup() {
     [[ $(cat /proc/sys/kernel/core_pattern) != *[/\|]* ]] || skip "the kernel hands cores to a program here"
 }
 
-# What V8 logs last, up to 2 MiB, is lost in its buffer: so much is logged after all that is on the stack.
+# V8's last records, up to 2 MiB, are lost in its buffer: that much is logged after all that is on the stack.
 script() {
     cat >"$1.js"
     echo 'function fail() { for (let i = 0; i < 2500; i++) new Function("return " + i)(); throw new Error("x"); }' >>"$1.js"

@@ -12,7 +12,7 @@ setup() {
 
 write_steps() {
     cat >step.py <<'END'
-# What was read before has a table that says which code is compiled, is_named for a frame, and go_to_code.
+# The file sourced before has a table of the compiled code, is_named for a frame, and go_to_code.
 import gdb
 
 def reg(name):

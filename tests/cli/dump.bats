@@ -126,7 +126,7 @@ inline_info() {
     cmp sound.json converted
 }
 
-# Of a number over 2^53 most readers of JSON lose the last digits.
+# Most readers of JSON lose the last digits of a number over 2^53.
 @test "JSON: a number over 2^53 is a string, all others are numbers" {
     {
         head -c 40 sound.dump

@@ -1,4 +1,4 @@
-# What perfjit export says of programs that are made for it; answers.bats has the formats of recordings that all answers share.
+# perfjit export with programs that are made for it; answers.bats has the formats of recordings that all answers share.
 load helper
 
 setup() {

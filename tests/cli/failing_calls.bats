@@ -1,5 +1,6 @@
-# The n-th call of malloc, open, mmap, write, rename, ... fails, for some n, and in make check-all for each: an error in words, no leak,
-# and files that are sound or not there.  tests/producers/fail_nth.c makes them fail; LeakSanitizer looks for leaks.
+# The n-th call of malloc, open, mmap, write, rename, ... fails, for some n, and in make check-all for each.  There must be an
+# error in words and no leak, and files are sound or not there.  The failures come from tests/producers/fail_nth.c; LeakSanitizer
+# looks for leaks.
 load helper
 
 setup_file() {
@@ -20,7 +21,7 @@ few() {
     most=3
 }
 
-# all_fail: then some must have ended the program.  Of a few it depends on how long the paths are.
+# all_fail: then some must have ended the program.  For a few calls it depends on the length of the paths.
 all_fail() {
     [ "$most" -gt 1000 ]
 }

@@ -1,11 +1,11 @@
 # How the forms of forms.bats are recorded, and what is asked of each.
 #
-# READER is the perf that reads recordings and what perfjit makes of them (tests/new_perf.sh names a newer one); what records is
+# READER is the perf that reads recordings and perfjit's output (tests/new_perf.sh names a newer one).  The perf that records is
 # always this machine's.
 
 # ---- Recording: a way leaves in.* and what really ran, in the file `truth` or the files in truth/ ----
 
-# What is stored lasts less long, and has less of each stack.
+# Stored recordings are shorter, and have less of each stack.
 rate=4000 stack_bytes=1024 part=1 usual_seconds=0.1 long_seconds=0.2 leaving_seconds=0.5
 [ "$RECORDINGS" = live ] || rate=3000 stack_bytes=384 part=4 usual_seconds=0.04 long_seconds=0.12 leaving_seconds=0.15
 export part
@@ -99,7 +99,7 @@ by_pieces() {
     by_script "await_use \$\$ $((100 / part)); $new_piece"'; until [ ! -e /proc/$perf ] || [ "$(stat -c %s in.data)" -gt 2000 ]; do sleep 0.01; done' --no-buildid --switch-output "$@"
 }
 
-# What is left need not name the dump.
+# The remaining pieces need not name the dump.
 by_snapshots() {
     by_script "await_use \$\$ $((100 / part)); $new_piece" --overwrite --switch-output "$@" && name_dumps
 }
@@ -210,8 +210,8 @@ reader() {
     exec "${as[@]}" "${READER:-perf}" "$@"
 }
 
-# read_with COMMAND DATA [OPTION...]: a name that ends in .stream is read as a stream.  A sample of a thread that was ending has the
-# number -1 for it, which perf shows with a sign or without, by what it read before.
+# read_with COMMAND DATA [OPTION...]: a name that ends in .stream is read as a stream.  A sample of a thread that was ending has
+# the number -1 for it.  perf shows it with a sign or without, depending on what it read before.
 read_with() {
     case $2 in
     *.stream) reader "$1" -i - "${@:3}" <"$2" ;;
@@ -220,7 +220,7 @@ read_with() {
     return "${PIPESTATUS[0]}"
 }
 
-# Of what was recorded in one nanosecond, the first lines in their order.
+# The first lines of each nanosecond, in their order.
 by_first_line() {
     awk 'BEGIN { RS = ""; ORS = "\n\n" }
          function first(text) { return substr(text, 1, index(text "\n", "\n")) }
@@ -289,10 +289,10 @@ check_timehist() { # IN OUT: what it printed of them is in before.txt and after.
     awk -v other=after.txt -v names=names.txt -f "$here/only_callers_came.awk" before.txt >differences.txt
 }
 
-# What else must be the same to the letter: $also has a perf command in each element.  perf trace writes to stderr, and
-# call chains, in lines that begin far to the right; these are check_lines' affair.  perf report ends with a tip, any.
-# What perf lock contention counts, by the caller alone.  It makes a row for each call chain, and chains in which JIT frames
-# have come to be unwound are no longer one: two of a caller's waits that were in one row are in two then.
+# Other output that must be the same to the letter: $also has a perf command in each element.  The lines of perf trace go to
+# stderr, and its call chains are in lines that begin far to the right; these are check_lines' affair.  A tip, any, ends perf
+# report.  The counts of perf lock contention, by the caller alone.  It makes a row for each call chain.  Chains in which JIT
+# frames are unwound now are no longer one: two of a caller's waits in one row are then in two.
 by_caller() {
     awk '$1 ~ /^[0-9]+$/ { waits[$(NF - 1) " " $NF] += $1 } END { for (caller in waits) print caller, waits[caller] }' | sort
 }
@@ -317,8 +317,8 @@ check_also() { # IN OUT
     return $bad
 }
 
-# scored TRUTH [OPTION...] <LINES: counts what truth_check says in $judged and $wrong.  A recording that lacks records may lack the one of
-# a file that was mapped over code, and who reads it then can't know that what ran was the file's.
+# scored TRUTH [OPTION...] <LINES: counts what truth_check says in $judged and $wrong.  A recording that lacks records may lack
+# the record of a file that was mapped over code.  A reader then can't know that the file's code ran.
 scored() {
     local score files=0
     score=$("$BUILD/producers/truth_check" "${@:2}" "$1" 2>disagreements.txt) || complain "$(cat disagreements.txt)" || return
@@ -350,7 +350,7 @@ names_of() {
     sed -E 's/^[ \t]+([0-9a-f]{16,}|[0-9a-f]{1,15}) (.*)\+0x[0-9a-f]+ \(.*jit-[^()]*\)$/ 0 \2/' "$1"
 }
 
-# What the first sample in differences.txt had in IN: the last mappings before it, its registers, and its copy of the stack.
+# The input for the first sample in differences.txt, in IN: the last mappings before it, its registers, and its copy of the stack.
 what_it_had() {
     local time
     time=$(sed -nE 's/^.* ([0-9]+)\.([0-9]{9}): .*/\1\2/p' differences.txt | head -1)
@@ -364,7 +364,8 @@ what_it_had() {
             at { print }'
 }
 
-# What perfjit itself unwinds has no frame less than what perf makes of OUT, whose names are in perfs.txt, and the same names.
+# Stacks that perfjit itself unwinds have no frame less than perf's stacks of OUT, whose names are in perfs.txt, and the same
+# names.
 check_unwound() { # IN OUT
     local status=0 out=unwound.${2#out.}
     inject "$1" "$out" "${inject_options[@]}" || status=$?
@@ -381,7 +382,7 @@ check_unwound() { # IN OUT
 check_form() {
     local bad=0
     check_lines "$1" "$2" || bad=1
-    # Of what is stored, a file of each form is reported.
+    # One stored file of each form is reported.
     [[ $RECORDINGS$1 == stored*.stream ]] || check_rows "$1" "$2" || bad=1
     [[ $1 == *.stream ]] || check_also "$1" "$2" || bad=1
     check_names "$2" || bad=1
@@ -402,7 +403,7 @@ require_tracepoints() {
     record "$BATS_TEST_TMPDIR/try.data" -e sched:sched_switch true 2>/dev/null || skip "no tracepoints here"
 }
 
-# Where a part of the samples is recorded, or a part of the time.
+# For forms that record a part of the samples, or of the time.
 long() {
     seconds=$long_seconds
 }
@@ -417,13 +418,13 @@ also() {
     [ "$RECORDINGS/$1" != stored/trace ] || also=()
 }
 
-# Where perf loses records or writes over what it has, that by which JIT code's memory came may be gone: perf takes it for the file that
-# was mapped there before, ld.so.cache, say (perf records such mappings, too, where it copies stacks).
+# If perf loses records or overwrites them, the record of JIT code's memory may be gone.  For perf the memory is then the file
+# that was mapped there before, ld.so.cache, say (perf records such mappings, too, if it copies stacks).
 lossy() {
     lossy=yes
 }
 
-# Where perf reads several files side by side: what two of them have of one nanosecond comes in any order.
+# If perf reads several files side by side, their records of one nanosecond come in any order.
 ties() {
     ties=yes
 }

@@ -1,14 +1,15 @@
-# The table of forms in which perf records: of each, every JIT sample has the name that the program's own log has for it, and all else
-# that perf says is as of the recording itself.  forms.bash tells how a form is recorded and judged.
+# The table of forms in which perf records.  In each, every JIT sample has the name that the program's own log has for it, and all
+# other output of perf is as for the recording itself.  The steps of recording and judging are in forms.bash.
 #
-# Those that have their like here are in other_forms.bats.  Stored are two recordings of each row or more, make check-live records one
-# of each, make check-all all: see forms_of.
+# Forms with a like here are in other_forms.bats.  Stored are two recordings of each row or more, make check-live records one of
+# each, make check-all all: see forms_of.
 #
-# A line is: its name, as what it is recorded (all: into a file and a stream, each with -g and with --call-graph dwarf; files: the two
-# files; chains: that with -g; mixed: a file with dwarf and a stream with -g; plain: the four, and both without call chains), how, and perf record's
-# options.  In front of it stand the other outputs of perf that must be the same to the letter (also), and in `wide` that others' processes
-# are recorded too, of which nothing is known: there only the program's own are compared, and perfjit may end with 3.  `long` has the
-# program run for longer; `lossy` is for a recording that lacks records.
+# A line has four parts: its name, the kinds of recording, how it is recorded, and perf record's options.  The kinds are all (into
+# a file and a stream, each with -g and with --call-graph dwarf), files (the two files), chains (the file with -g), mixed (a file
+# with dwarf and a stream with -g), and plain (the four, and both without call chains).  In front of it stand the other outputs of
+# perf that must be the same to the letter (also).  With `wide` the processes of others are recorded too, and nothing is known of
+# them: only the program's own are compared, and perfjit may end with 3.  `long` has the program run for longer; `lossy` is for a
+# recording that lacks records.
 #
 #     BUILD=$PWD/build FIGURES=1 bats -f 'lost' tests/cli/forms.bats          # FIGURES: how many samples were judged
 #     BUILD=$PWD/build READER=/usr/bin/other-perf bats tests/cli/forms.bats   # another perf reads

@@ -1,4 +1,4 @@
-# What libjitdump and perfjit check say of unwind tables that do not fit their code, and that they say nothing of those that do.
+# Unwind tables that do not fit their code are reported by libjitdump and perfjit check, and tables that fit are not.
 load helper
 
 # One frame's text with its function.

@@ -1,5 +1,5 @@
-# What a reader may spend on a hostile, or merely large, recording or dump: instructions, as valgrind counts them, which a busy
-# machine does not change.  Four times the input may cost six times as much.
+# The limit for a reader of a hostile, or merely large, recording or dump.  It is counted in valgrind's instructions, which a
+# busy machine does not change.  Four times the input may cost six times as much.
 
 load helper
 

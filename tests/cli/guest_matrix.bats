@@ -1,5 +1,6 @@
-# The libraries as guests: file systems of every kind, sandboxes, limits, no memory.  producers/guest.c logs with both from two
-# threads: no signal ends it, nothing is printed, what returned 0 is in the files, once, and what did not is counted.
+# The libraries as guests: file systems of every kind, sandboxes, limits, no memory.  A program, producers/guest.c, logs with both
+# from two threads.  No signal ends it, and nothing is printed.  Records whose call returned 0 are in the files, once; the others
+# are counted.
 load helper
 
 guest=$BUILD/producers/guest
@@ -64,8 +65,8 @@ all_recorded() {
 
 # ---- File systems ----
 
-# on MOUNT_COMMAND [GUEST_COMMAND]: a run on the file system mnt, which this run alone sees; then a copy of what it left, and the check.
-# "not permitted" only where an ordinary user may have no namespace.
+# on MOUNT_COMMAND [GUEST_COMMAND]: a run on the file system mnt, which this run alone sees; then a copy of its files, and the
+# check.  The result "not permitted" is accepted only if an ordinary user may have no namespace.
 on() {
     local as_root=()
     [ "$(id -u)" = 0 ] || as_root=(--map-root-user)

@@ -1,4 +1,4 @@
-# What the tests of the command share.  `load helper` makes it theirs.
+# The common part of the tests of the command.  `load helper` makes it theirs.
 #
 # A test writes below $BATS_TEST_TMPDIR, and setup_file below $BATS_FILE_TMPDIR; bats removes both.
 
@@ -10,8 +10,8 @@ here=$BATS_TEST_DIRNAME
 
 # ---- bats ----
 
-# At each command bats notes down where it is, for the line that it shows of a test that fails: 0.2 ms, 90 times as long as the command.
-# Where a command fails is enough.
+# At each command bats notes down where it is, for the line that it shows of a test that fails: 0.2 ms, 90 times as long as the
+# command.  The place of a failing command is enough.
 if declare -F bats_debug_trap bats_check_status_from_trap bats_capture_stack_trace >/dev/null; then
     bats_debug_trap() {
         trap - DEBUG
@@ -33,7 +33,7 @@ fi
 # Below it stand the files that stored recordings name, at the paths that they had.
 recorded_root=$BATS_FILE_TMPDIR/root
 
-# What stands before a path that a recording names: nothing where it was just made.
+# The part in front of a path that a recording names: empty if the recording was just made.
 paths_from=
 [ "$RECORDINGS" != stored ] || paths_from=$recorded_root
 
@@ -82,7 +82,7 @@ use_programs() {
 record_anew() {
     local name=$1 into=$RECORDINGS_DIR/$1 pack=$BATS_RUN_TMPDIR/pack.$BASHPID stamp=$BATS_RUN_TMPDIR/stamp.$BASHPID file status=0
     shift
-    # What another test file has stored, or is about to, is made for this file alone.
+    # A recording that another test file stores is made for this file alone.
     mkdir -p "${into%/*}"
     if ! mkdir "$into" 2>/dev/null && [[ $name != "$(basename "$BATS_TEST_FILENAME" .bats)"/* ]]; then
         "$@"
@@ -144,8 +144,8 @@ sanitized_perfjit() {
     "$BUILD/sanitized/perfjit" "${arguments[@]}"
 }
 
-# with_root COMMAND ARGUMENT...: sets `arguments`, those for perfjit.  Of a stored recording, the files that it names are below
-# $recorded_root; a test of what is said where nobody has named that sets $without_root.
+# with_root COMMAND ARGUMENT...: sets `arguments`, those for perfjit.  The files that a stored recording names are below
+# $recorded_root.  A test of the output without that directory sets $without_root.
 with_root() {
     arguments=("$@")
     if [ "$RECORDINGS" = stored ] && [ -d "$recorded_root" ] && [ -z "${without_root:-}" ] && [[ ${1:-} = @(inject|check|report|export|flamegraph|diff) && " $* " != *" --root"* ]]; then
@@ -210,8 +210,8 @@ record() {
 
 # tinyjit_chains DATA [OPTION...]: call chains for chain_check.  Functions of the system's libraries that only their own symbol
 # tables know, which Debian strips, get a name that says so.  A stack of one address in no mapping at all is of a process in the
-# middle of its exec; one of one address in a library, of which a recording may have one, is of its _init or _fini, which have no
-# tables: the page fault there makes a sample likely.
+# middle of its exec.  A stack of one address in a library, of which a recording may have one, is of its _init or _fini.  These
+# have no tables, and the page fault there makes a sample likely.
 tinyjit_chains() {
     local data=$1
     shift
@@ -250,7 +250,7 @@ await_use() {
 }
 export -f used_ms await_use
 
-# await COMMAND...: until it succeeds.  What never comes is a hang, which shows in the test's place.
+# await COMMAND...: until it succeeds.  If it never does, that is a hang, which shows in the test's place.
 await() {
     until "$@"; do sleep 0.01; done
 }

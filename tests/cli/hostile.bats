@@ -272,7 +272,8 @@ make_wanted() {
     cp -r out.data.dso ../wanted.dso
 }
 
-# moment I N: at random in the I-th of N parts of a run and half of one more, so that some are early and some late; the N+1-th is the first.
+# moment I N: a random moment in the I-th of N parts of a run and half of one more, so that some are early and some late.  The
+# N+1-th is the first again.
 moment() {
     started_us=${EPOCHREALTIME/./}
     sleep "$(awk -v us="$lasts_us" -v part=$((($1 - 1) % $2 + 1)) -v parts="$2" -v seed="$RANDOM" \

@@ -148,7 +148,7 @@ record_events() {
     [ "$(perf script -i - --no-inline -F ip,sym <fp.stream 2>/dev/null | grep -c 'inlined')" -gt 100 ]
 }
 
-# What runs in which process: see inlined_children.c.
+# The functions of each process: see inlined_children.c.
 record_children() {
     PERFJIT=dump JITDUMPDIR=$PWD "${R[@]}" --call-graph fp -o children.data "$BUILD/producers/inlined_children"
 }

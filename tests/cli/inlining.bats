@@ -68,7 +68,7 @@ told_the_same() {
     done
 }
 
-# Which calls are inlined in which, from the log: "INNER OUTER" for each place.
+# The inlined calls in the log: "INNER OUTER" for each place.
 nesting() {
     awk -F'\t' '$1 == "at" { for (i = 3; i + 4 <= NF; i += 4) print $i, $(i + 4) }' "$1" | sort -u
 }

@@ -23,7 +23,7 @@ chains_of() {
     perf script --no-inline -F time,ip,sym --ns -i "$1" 2>/dev/null
 }
 
-# libc has no frame pointers: a chain of them has its first function at most, and what is behind it is chance.
+# libc has no frame pointers: a chain has its first function at most, and the frames behind it are chance.
 up_to_libc() {
     awk 'NF == 0 { behind = 0 } !behind; $2 == "__libc_start_call_main" { behind = 1 }'
 }

@@ -60,7 +60,8 @@ steps_are_right() {
     steps_are_right two_hundred.tj 20000 compact no-frame-pointer
 }
 
-# signals_are_right SIGNALS OPTION...: what is interrupted compiles, forgets, moves, throws, runs, is in malloc or in the registry.
+# signals_are_right SIGNALS OPTION...: the interrupted code compiles, forgets, moves, throws, runs, is in malloc or in the
+# registry.
 signals_are_right() {
     timeout $((60 + $1 / 100)) "$BUILD/producers/self_unwind" signals "$here/../../examples/tinyjit/churn.tj" "$@" >said || complain "$(cat said)"
     echo "# ${*:2}${PERFJIT:+ PERFJIT=$PERFJIT}: $(paste -sd' ' said)" >&3
@@ -374,7 +375,8 @@ END
     done
 }
 
-# Each call for memory fails once, then all of them from one on: what was added is shown, and what was refused is not.
+# Each call for memory fails once, then all of them from one on.  Code that was added is shown, and code that was refused is
+# not.
 @test "PERFJIT=gdb without memory: -ENOMEM, and the list says what was added" {
     cat >little.c <<'END'
 #include "jitunwind/jitunwind.h"

@@ -41,8 +41,8 @@ lists_read() {
     cat opened.* | sed -nE 's/^openat\([^"]*"([^"]*kallsyms)", .* = [0-9]+$/\1/p' | sort
 }
 
-# few_calls: by_perf has perf's names, and kept/ what perf record keeps of the kernel's list, of which the functions with samples are
-# left, those behind them, and the bounds of the kernel.
+# few_calls: by_perf has perf's names.  In kept/ is the part of the kernel's list that perf record keeps: the functions with
+# samples, the ones behind them, and the bounds of the kernel.
 few_calls() {
     local list
     perf record -q -k mono -e cpu-clock -F 4000 -o perf.data dd if=/dev/zero of=/dev/null bs=512 count=400000 status=none

@@ -107,7 +107,7 @@ flags() {
         PKG_CONFIG_ALLOW_SYSTEM_LIBS=1 pkg-config "$@"
 }
 
-# What the headers of a library promise.
+# The promises of a library's headers.
 declared() {
     find "$root/usr/include" -path "*$1*" -name '*.h' -exec \
         sed -nE "s/^${1^^}_API .*[ *](${1}_[a-z0-9_]+)\(.*/\1/p" {} + | sort

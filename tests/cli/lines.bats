@@ -1,8 +1,7 @@
 # Source lines and inlined calls: what perf, addr2line, gdb and the others say about JIT code, against what is so.
 #
-# For each shape of tests/producers/line_shapes.c there is SHAPE.data, SHAPE.jit.data (perfjit) and SHAPE.truth, which says
-# where each instruction is from.  lli.* and node.* are of real producers, and
-# live alone, as are LLVM's tools and gdb.
+# For each shape of tests/producers/line_shapes.c there is SHAPE.data, SHAPE.jit.data (perfjit) and SHAPE.truth, with the source
+# of each instruction.  Those named lli.* and node.* are of real producers, and live alone, as are LLVM's tools and gdb.
 load helper
 
 shapes="lines-first all-before loads-first biased overwritten in-front urls broken"
@@ -20,7 +19,7 @@ setup_file() {
     [ "$RECORDINGS" != live ] || record_real
 }
 
-# Of equal addresses, and of the truth about `huge` what check_chains asks for: so that they take little room together.
+# One of equal addresses, and only the part of the truth about `huge` that check_chains needs: together they take little room.
 record_shapes() {
     for shape in $shapes; do
         perf record -q -k mono --all-user -e cpu-clock -F 500 -o "$shape.data" setarch -R "$BUILD/producers/line_shapes" "$shape" . 0.05 >"$shape.all"
@@ -120,7 +119,7 @@ END
 
 # ---- Chains ----
 
-# Where each byte of the functions of the ELF file $1 is: "address function offset".
+# The function of each byte of the ELF file $1: "address function offset".
 addresses() {
     nm -S --defined-only "$1" | awk '
         function number(hex,  value, i) {
@@ -130,8 +129,8 @@ addresses() {
         { for (i = 0; i < number($2); i++) printf "%x %s %d\n", number($1) + i, $4, i }'
 }
 
-# chains ADDRESSES: the answers of addr2line -a -i -f, or of one that answers like it, in the form of line_shapes: innermost
-# first, "-" and 0 for what is from no line.  Where a tool tells columns, they are kept.
+# chains ADDRESSES: the answers of addr2line -a -i -f, or of a tool that answers like it, in the form of line_shapes: innermost
+# first, "-" and 0 for code from no line.  If a tool shows columns, they are kept.
 chains() {
     awk '
         function flush() { if (address != "") print place[address], chain }
@@ -163,7 +162,7 @@ check_chains() {
     [ "$(wc -l <lines)" -gt $((100000 / apart)) ]
     addr2line -a -i -f -e "$so" <asked | chains addresses >binutils
     [ "$RECORDINGS" != live ] || llvm-symbolizer-14 -a --inlines --output-style=LLVM --obj="$so" <asked | chains addresses >llvm
-    # eu-addr2line has no column for line 0, nor for what it knows nothing of, and writes (null) for the folder of what has none.
+    # eu-addr2line has no column for line 0, nor for unknown code, and writes (null) for a missing folder.
     eu-addr2line -a -i -f -e "$so" <asked | sed -E 's/^\(null\)//; s/:0$/:0:0/; s/^\?\?:0:0$/-:0:0/' | chains addresses >elfutils
     same binutils lines
     [ "$RECORDINGS" != live ] || same llvm columns
@@ -213,7 +212,7 @@ check_chains() {
 
 @test "files named by URLs: the same, by their paths; others without colons" {
     check_chains urls
-    # Those of declarations, too, which addr2line does not tell.
+    # The lines of declarations, too, which addr2line does not show.
     strings $(elf_files urls.jit.data.dso) | grep -E '/lines/[abc]' | sed 's/^[^ ]* //' >"$BATS_TEST_TMPDIR/names"
     grep -q /the/source/more/lines/c.c "$BATS_TEST_TMPDIR/names"
     run ! grep -E '%|file:|wasm:' "$BATS_TEST_TMPDIR/names"
@@ -229,7 +228,7 @@ check_chains() {
     says '2 x broken record: skipped'
     says 'DEBUG_INFO claims more entries than it can hold'
     says '5 parts of the input skipped'
-    # Those that lost their inlined calls, or a line elsewhere, have their lines.
+    # Functions that lost their inlined calls, or a line elsewhere, have their lines.
     so=$(elf_files broken.jit.data.dso)
     for name in cyclic span-behind outside; do
         [ "$(addr2line -f -i -e "$so" "$(address_of $name "$so")" | tr '\n' ' ')" = "$name /the/source/lines/a.c:1 " ]
@@ -288,7 +287,7 @@ for line in open("addresses"):
     print(name, offset, ";".join(names), sal.symtab.fullname() if sal.symtab else "-", sal.line)
 END
     so=$PWD/$(elf_files lines-first.jit.data.dso)
-    # Of instructions that are from no line gdb tells the line before; "unknown" is in no unit.
+    # For instructions from no line gdb shows the line before; "unknown" is in no unit.
     grep -vE '^(huge|unknown) ' lines-first.truth | sed 's/;/ ; /g' |
         awk '$5 > 0 { chain = $3; for (i = 7; i <= NF; i++) if ($i == ";") chain = chain ";" $(i + 1); print $1, $2, chain, $4, $5 }' |
         sort >"$BATS_TEST_TMPDIR/wanted"
@@ -450,7 +449,7 @@ function_lines() {
 }
 
 @test "perf script and perf report show the inlined calls" {
-    # Of chains that it did not unwind itself perf 6.1 shows no inlined calls, for whatever code.
+    # For chains that it did not unwind itself perf 6.1 shows no inlined calls, in any code.
     perfjit inject -q --stacks keep -i chain.data -o chain.jit.data
     perf script -i chain.jit.data -F ip,sym | awk 'BEGIN { RS = ""; FS = "\n" } { chain = ""; for (i = 1; i <= NF; i++) { split($i, word, " "); chain = chain word[2] " " } print chain }' \
         >"$BATS_TEST_TMPDIR/stacks"
@@ -471,8 +470,8 @@ function_lines() {
 
 # ---- tinyjit ----
 
-# tinyjit_questions LOG FILE: for each function in the ELF file FILE and each block of LOG that can be it (same name, size and
-# place in the page): "address block offset", with the block's number in LOG.
+# tinyjit_questions LOG FILE: the blocks of LOG that each function in the ELF file FILE can be (same name, size and place in the
+# page).  A line is "address block offset", with the block's number in LOG.
 tinyjit_questions() {
     nm -S --defined-only "$2" | awk -v log_file="$1" '
         function number(hex,  value, i) {
@@ -501,7 +500,7 @@ record_tinyjit() {
     PERFJIT=dump JITDUMPDIR=$PWD record tinyjit.data --all-user "$BUILD/tinyjit" --inline-log "$PWD/tinyjit.log" --seconds 0.5 "$here/../../examples/tinyjit/demo.tj" >/dev/null
 }
 
-# What llvm-symbolizer says, or eu-addr2line where it is not.
+# The output of llvm-symbolizer, or of eu-addr2line if that is missing.
 symbolized() { # FILE
     if [ "$RECORDINGS" = live ]; then
         llvm-symbolizer-14 -a --inlines --output-style=LLVM --obj="$1"

@@ -1,6 +1,6 @@
-# Files that somebody changes and cuts while they are read (tests/producers/restless_file.c): no run ends by a signal, reads
-# what is not its own or writes half of something.  An owner who is somebody else can do more than cut: he waits for the moment
-# between check and use.
+# Files that somebody changes and cuts while they are read (tests/producers/restless_file.c).  No run ends by a signal, reads
+# bytes that are not its own, or writes half of something.  An owner who is somebody else can do more than cut: he waits for the
+# moment between check and use.
 # bats file_tags=live
 load helper
 

@@ -25,7 +25,7 @@ setup() {
     cd "$BATS_FILE_TMPDIR"
 }
 
-# Of a file of its own, luajit's tables are stored.
+# The tables in luajit's own file are stored.
 record_load() {
     local BATS_TEST_TMPDIR=$BATS_FILE_TMPDIR/home # which is not stored
     mkdir -p home
@@ -117,7 +117,7 @@ wrong_frames() {
     [[ "$output" =~ "TRACE "[0-9]+" load.lua:"[0-9]+": at +0x4 ("[^\)]*"): the CFA is rsp+112 here, the frame says rsp+96" ]]
 }
 
-# What stands in no instruction of the trace: the frame that it is entered in.
+# A frame in no instruction of the trace: the frame in which the trace is entered.
 # bats test_tags=live
 @test "perfjit.lua: a CFA that is off by 16 in all traces is told by their chains" {
     cd "$BATS_TEST_TMPDIR"

@@ -1,4 +1,4 @@
-# Which bodies get a map in the output: those that an address in some sample lies in.
+# The bodies that get a map in the output are those that an address in some sample lies in.
 load helper
 
 setup_file() {

@@ -5,7 +5,7 @@ setup_file() {
     require_perf || return 0
     cd "$BATS_FILE_TMPDIR" || return
     recording minimal record_minimal
-    # What perf says where it had no time for all.
+    # perf's warning that it had no time for all.
     grep -vE '^(Warning:|Processed .* lost .*|Check IO/CPU overload!|)$' said >err || true
     perfjit inject -q -i minimal.data -o minimal.jit.data
 }

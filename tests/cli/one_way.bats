@@ -63,7 +63,7 @@ all_whole() {
     done
 }
 
-# Where the code has to tell, a compiler can find a way to hide a frame for an instruction.
+# If the code itself has to show the frame, a compiler can find a way to hide a frame for an instruction.
 nearly_whole() {
     for name; do
         judged "$name"
@@ -84,7 +84,7 @@ gcc_forms() {
 # bats test_tags=both
 @test "one way: gcc's programs, stripped, with every level of optimization" {
     all_whole plain stripped small slow fast
-    # What perf 6.1 can do is done.
+    # All that perf 6.1 can do is done.
     read -r _ perfs _ <plain.perf
     read -r _ ours _ <plain.ours
     [ "$ours" -ge "$perfs" ]

@@ -1,4 +1,4 @@
-# Where perfjit inject reads and writes, and what it says.
+# The inputs, outputs and messages of perfjit inject.
 load helper
 
 setup_file() {
@@ -207,7 +207,7 @@ record_evil() {
     rm "$program"
 }
 
-# Whoever runs a program that is recorded chooses its name and where its dump is.
+# The user who runs a recorded program chooses its name and the place of its dump.
 @test "names from a recording can't reach the terminal, whatever is said" {
     local dump
     recording evil record_evil

@@ -1,5 +1,5 @@
-# What hostile.bats, live_files.bats and the units that open files show is shown here again as an ordinary user, for whom the
-# kernel refuses other things than for root; and traps that only root can set for that user.
+# The cases of hostile.bats, live_files.bats and the units that open files, run again as an ordinary user: for that user the
+# kernel refuses other things than for root.  There are also traps that only root can set for that user.
 # bats file_tags=live
 load helper
 
@@ -57,7 +57,7 @@ bats_as_user() {
     done
 }
 
-# set_traps FILE: something in the place of the file.  Root is the one who can set all of them.
+# set_traps FILE: something in the place of the file.  Only root can set all of them.
 set_trap() {
     rm -rf "$2"
     case $1 in

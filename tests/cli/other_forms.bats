@@ -1,5 +1,5 @@
-# The forms of recording that have their like in forms.bats: other options of the same kind, and the same option in other company.  What a
-# line means is said there.
+# The forms of recording that have their like in forms.bats: other options of the same kind, and the same option in other company.
+# The meaning of a line is explained there.
 #
 #     BUILD=$PWD/build bats -f 'registers' tests/cli/other_forms.bats
 # bats file_tags=both

@@ -1,5 +1,5 @@
-# Code that only /tmp/perf-PID.map names.  The judges: perf's own reading of the map, for the runtimes; what perf_map_code
-# itself says, where perf reads maps wrongly (names of one or two letters, a line that replaces another, memfd).
+# Code that only /tmp/perf-PID.map names.  The judge for the runtimes is perf's own reading of the map.  The judge for maps that
+# perf reads wrongly (names of one or two letters, a line that replaces another, memfd) is perf_map_code's own log.
 load helper
 
 kinds="anon memfd flip grow file again dump"
@@ -36,12 +36,12 @@ injected() {
     perfjit inject -i "$1.data" -o "$1.function.data" --layout function
 }
 
-# What the recorded processes left is below this directory.
+# The files of the recorded processes are below this directory.
 root=
 [ "$RECORDINGS" != stored ] || root=$recorded_root
 
-# The maps that were found, by perfjit's own word, and that of `both`, of which nothing was left to use, go to maps/: from here on perf
-# finds none; a test that needs one puts it back.
+# The maps that perfjit says it found, and the map of `both`, of which nothing was left to use, go to maps/.  From here on perf
+# finds none.  A test that needs one puts it back.
 take_maps() {
     mkdir -p maps
     for map in $(grep -ohE '/tmp/perf-[0-9]+\.map$' ./*.err | sort -u) $(dumps_of both.data | sed -E "s|^$root||; s|/jit-([0-9]+)\.dump$|/perf-\1.map|"); do

@@ -1,7 +1,7 @@
 # perf's names as the judge of perfjit's.  `load perfs_names` after helper.
 #
-# Where a recording is made, perf inject --jit or perf's own reading of the perf map names its frames, and these are stored with it:
-# frames.leaf and frames.chain.  Whoever reads the recording compares them with what perf shows of perfjit's profile.
+# At the recording, perf inject --jit or perf's own reading of the perf map names the frames.  These are stored with it:
+# frames.leaf and frames.chain.  A later reader of the recording compares them with perf's output for perfjit's profile.
 
 # ---- Where it is recorded ----
 
@@ -32,8 +32,8 @@ by_perfs_own() { # [DATA]
     awk '/\[unknown\] .*\/jitted-[0-9]+-[0-9]+\.so$/ { print $2 }' "$BATS_TEST_TMPDIR"/perf.{leaf,chain} | sort -u >overlaid
 }
 
-# judged_within FILE: of perf.data's user stacks, which are unwound by tables, those are judged that perf has whole; and of a stored
-# recording those that go through FILE alone, which is here, and of which it keeps the tables.
+# judged_within FILE: perf.data's user stacks are unwound by tables; those that perf has whole are judged.  In a stored recording
+# only stacks through FILE alone are judged.  That file is here, and its tables are kept.
 judged_within() {
     through_others "$BATS_TEST_TMPDIR/perf.chain" "$1" >through_others
     awk '$2 != time && time && last !~ / _start\+/ { print time } { time = $2; last = $0 }' "$BATS_TEST_TMPDIR/perf.chain" >cut_short
@@ -61,9 +61,9 @@ keep_tables() {
 
 # ---- Where it is read ----
 
-# frames DATA leaf|chain: a line for each frame: "jit" or "other", time, depth, address, symbol with offset, and for
-# other frames the DSO.  perf prints for a frame of a call chain its address in the DSO, which for JIT code depends on the
-# layout: there it is left out of jit lines.
+# frames DATA leaf|chain: a line for each frame: "jit" or "other", time, depth, address, symbol with offset, and for other frames
+# the DSO.  The address of a frame of a call chain is the one in the DSO, as perf prints it.  For JIT code it depends on the
+# layout, and is left out.
 frames() {
     local fields=time,ip,sym,symoff,dso chains=1
     [ "$2" = chain ] || fields="$fields -G" chains=0
@@ -81,9 +81,9 @@ frames() {
         }'
 }
 
-# jit_frames: of what frames printed, without callers that are the begin of a function.  No call returns there: what the kernel took
-# for a caller was rbp's in compiled code, which uses it for other things, as while lli finishes the function; perf inject names it
-# from the load on, perfjit from where the memory was mapped.
+# jit_frames: of what frames printed, without callers that are the begin of a function.  No call returns there.  The kernel took
+# rbp's value for a caller, in compiled code that uses rbp for other things, as while lli finishes the function.  perf inject
+# names it from the load on, perfjit from the mapping of the memory on.
 jit_frames() {
     awk '/^jit/ && !/^jit [^ ]+ [1-9][0-9]* .*\+0x0 *$/'
 }
@@ -115,9 +115,9 @@ unstored() {
     fi
 }
 
-# without_early FRAMES WANTED: FRAMES loses those that only it has, of functions whose LOAD, in `loads`, is up to 10 ms younger: perf inject
-# names a function from then on, and it may run before it is logged.  It loses, too, those of functions that were logged before, at
-# the times in `overlaid`.
+# without_early FRAMES WANTED: FRAMES loses frames that only it has, of functions whose LOAD, in `loads`, is up to 10 ms younger.
+# The reason is that perf inject names a function from its LOAD on, and it may run before it is logged.  It loses, too, those of
+# functions that were logged before, at the times in `overlaid`.
 without_early() {
     sort "$2" >wanted.sorted
     sort "$1" | comm -23 - wanted.sorted >only.here
@@ -146,7 +146,7 @@ named() {
         [ ! -e loads ] || without_early jit "frames.$1"
         same <(left jit) <(left "frames.$1")
     done
-    # What perf has of a stack whose end it misses is there.
+    # The frames that perf has of a stack without its end are there.
     [ ! -e cut_short ] || [ -z "$(grep -Ff cut_short "frames.$1" | unstored | sort | comm -23 - <(sort jit))" ]
     [ "$(grep -cE "$2" jit)" -ge "$3" ] || complain "$(grep -cE "$2" jit) frames of $2"
 }

@@ -1,7 +1,6 @@
 #!/usr/bin/env bats
-# What a compiler in one pass logs (producers/one_pass.c): code emitted into a buffer with rows and frames by offset, copied
-# to an arena that is mapped twice, registers saved in slots, and a function in a hot and a cold piece, which is one in all
-# that is shown.
+# The log of a compiler in one pass (producers/one_pass.c): code emitted into a buffer with rows and frames by offset, copied to
+# an arena that is mapped twice.  Registers are saved in slots.  A function in a hot and a cold piece is one in all output.
 load helper
 
 setup_file() {
@@ -33,7 +32,8 @@ setup() {
     cd "$BATS_FILE_TMPDIR"
 }
 
-# chains DATA: each sample's chain from the first function of the producer's on, without what is called by main: "middle;outer;".
+# chains DATA: each sample's chain from the first function of the producer's on, without functions that main calls:
+# "middle;outer;".
 chains() {
     perf script --no-inline -F ip,sym -i "$1" 2>/dev/null |
         awk 'BEGIN { RS = "" } {
@@ -51,7 +51,7 @@ rows() {
     perf report -i "$1" --no-children --stdio -g none 2>/dev/null | awk '$NF ~ /^(inner|middle|outer)$/ { print $NF }' | sort
 }
 
-# What has called run_chain has no frame pointers.  A stored recording has no program that names it.
+# The caller of run_chain has no frame pointers.  A stored recording has no program that names it.
 run_chain='run_chain;' callers='phase;main;.*_start;$'
 [ "$RECORDINGS" != stored ] || run_chain='\[unknown\];' callers=
 called='^((inner;)?middle;)?outer;'$run_chain

@@ -1,5 +1,5 @@
-# Processes that fork, exec, reuse a pid, share a dump, or live in containers: every sample in JIT code has the name that the
-# program's own log has for it, and where it can't, perfjit says so.  The program is producers/process_lives.
+# Processes that fork, exec, reuse a pid, share a dump, or live in containers.  Every sample in JIT code has the name that the
+# program's own log has for it.  If it can't have the name, perfjit says so.  The program is producers/process_lives.
 load helper
 
 setup() {
@@ -303,9 +303,9 @@ inject_beside_a_container() { # PID FOLDER
     "${alone[@]}" "$PWD/box" bash -ec 'inject_beside_a_container "$@"' bash $box "$PWD"
     kill $box
     wait $box || true
-    grep -q "1 x process that lives in another mount namespace: perf looks there" inject.txt || complain "$(cat inject.txt)"
+    grep -q "1 x process that lives in another mount namespace: perf looks in that namespace" inject.txt || complain "$(cat inject.txt)"
     grep -q "process $box, " inject.txt || complain "$(cat inject.txt)"
-    grep -q "1 x process that lives in another mount namespace, where the ELF files are not: " no_home.txt || complain "$(cat no_home.txt)"
+    grep -q "1 x process that lives in another mount namespace, where the ELF files are missing: " no_home.txt || complain "$(cat no_home.txt)"
     read -r names none <mine.rows
     [ "$names" -ge 5 ] && [ "$none" -eq 0 ] || complain "$(cat mine.rows)"
     read -r names none <other.rows
@@ -346,7 +346,7 @@ inject_beside_a_container() { # PID FOLDER
     require_root
     export -f container
     export lives
-    # Of a copy alone the header's time tells: it must be nearer to one process than to the other.
+    # The owner of a copy shows only in the header's time: it must be nearer to one process than to the other.
     recording two-containers-apart record perf.data bash -c \
         'container red life red load 5 run 400 & sleep 0.2; container blue life blue load 9 run 80 & wait'
     for name in red blue; do
@@ -370,7 +370,7 @@ inject_beside_a_container() { # PID FOLDER
     injected 0
     right code
     says "17 functions"
-    # Which functions are sampled is luck; that each dump has some that are is not.
+    # The sampled functions are luck.  That each dump has some sampled ones is not.
     [ "$(samples_of code | awk 'match($0, / code_[0-9]+/) {
             n = substr($0, RSTART + 6, RLENGTH - 6) + 0
             print (n < 5 ? "first" : n < 10 ? "second" : n < 13 ? "third" : "fourth")

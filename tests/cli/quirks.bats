@@ -1,5 +1,5 @@
-# Dumps with the quirks of real producers (docs/quirks.md): each is recorded with code that runs, and shows that the functions
-# have their names, what is said, and the status.
+# Dumps with the quirks of real producers (docs/quirks.md).  Each is recorded with code that runs.  The tests check the functions'
+# names, the messages, and the status.
 load helper
 
 setup() {
@@ -8,16 +8,16 @@ setup() {
     cd "$BATS_TEST_TMPDIR"
 }
 
-# The functions that out.data has samples of, on a line each; ? for code that nobody logged.  What a file holds, the C library's clock()
-# say, is no affair of the dump's.
+# The functions that out.data has samples of, on a line each; ?  for code that nobody logged.  Code in a file, such as the C
+# library's clock(), is no affair of the dump's.
 named() {
     perf script -i out.data -F ip,sym,dso --no-inline |
         sed -nE 's/^ *[0-9a-f]+ (.*) \(.*(out\.data\.dso\/.*|\/jitted-[0-9-]+)\.so\)$/\1/p; s/^ *[0-9a-f]+ \[unknown\] \((\/\/anon|\/tmp\/perf-[0-9]+\.map|\[unloaded JIT code\])\)$/?/p' |
         sort | uniq -c | awk '$1 > 5 { sub(/^ *[0-9]+ /, ""); print }'
 }
 
-# check QUIRK STATUS NAMES TEXT...: a recording with the quirk gives STATUS, has samples of the functions NAMES (a comma
-# between two), and perfjit says each TEXT, the same in the build with sanitizers.
+# check QUIRK STATUS NAMES TEXT...: a recording with the quirk gives STATUS, has samples of the functions NAMES (a comma between
+# two), and perfjit prints each TEXT.  The build with sanitizers does the same.
 check() {
     local quirk=$1 wanted=$2 names=$3 sanitized
     shift 3
@@ -37,7 +37,7 @@ lines_said() {
     grep -vcE 'samples in JIT code stay \[unknown\]|^perfjit:     ([0-9]+ of process|what to do)' <<<"$stderr"
 }
 
-# What is repaired has status 0, and nothing else is told.
+# A repaired quirk has status 0, and no other message.
 repaired() { # QUIRK COUNT [NAMES]
     check "$1" 0 "${3:-?,alpha,beta,gamma}" "perfjit: repaired: $2 x $1; -v for details" " 0 parts of the input skipped"
     [ "$(lines_said)" -eq 2 ] || complain "more is said: $stderr"
@@ -213,8 +213,8 @@ shape() {
     done
 }
 
-# Those of unwind tables have their recipes in unwind_shapes; here they are named by the test above.  Those of source lines
-# have theirs in line_shapes and their tests in lines.bats.
+# The quirks of unwind tables have their recipes in unwind_shapes; here they are named by the test above.  The quirks of source
+# lines have their recipes in line_shapes and their tests in lines.bats.
 @test "docs/quirks.md is what the command says, and each quirk has a recipe and a test" {
     perfjit inject --list-quirks >list
     sed '1,/^## The list$/d' "$here/../../docs/quirks.md" | tail -n +2 >documented

@@ -54,7 +54,7 @@ setup() {
     ls >"$BATS_TEST_TMPDIR/before"
 }
 
-# record_it STATUS WORD...: run perfjit record, and look at what it left: only NAME.*, nothing in its folder, no dump or map of its
+# record_it STATUS WORD...: run perfjit record, and check its files: only NAME.*, nothing in its folder, no dump or map of its
 # processes.
 record_it() {
     local wanted=$1 pid
@@ -70,7 +70,7 @@ left_nothing() {
         complain "the directory has other files than before"
     [ ! -e perfjit.perf.data ] || for pid in $(perf script -i perfjit.perf.data --show-task-events 2>/dev/null |
         sed -nE 's/.*PERF_RECORD_COMM.*:([0-9]+)\/[0-9]+$/\1/p' | sort -u); do
-        # What other tests keep there may have the number of a process of this one.
+        # A file that other tests keep there may have the number of a process of this one.
         [ ! "/tmp/perf-$pid.map" -nt "$BATS_TEST_TMPDIR/before" ] && [ ! "/tmp/jit-$pid.dump" -nt "$BATS_TEST_TMPDIR/before" ] || complain "left in /tmp: $(ls /tmp/perf-$pid.map /tmp/jit-$pid.dump)"
     done
 }
@@ -456,7 +456,7 @@ jvm() {
     run --separate-stderr perfjit record -p $pid --duration 0.3
     kill $pid
     exits 0
-    says "the JVM of process $pid has written no perf map yet; jcmd $pid Compiler.perfmap has it do so"
+    says "the JVM of process $pid has written no perf map yet; jcmd $pid Compiler.perfmap makes it write one"
 }
 
 @test "a full disk: it is said, and what was recorded is left or gone, never half" {

@@ -1,5 +1,6 @@
 #!/usr/bin/env bats
-# perfjit record: who ends the run, and how: keys on a terminal, signals, --duration; and what it shows on a terminal meanwhile.
+# perfjit record: the ways in which a run ends (keys on a terminal, signals, --duration), and its output on a terminal
+# meanwhile.
 # bats file_tags=live
 load helper
 
@@ -44,7 +45,7 @@ left_nothing() {
     [ -z "$(ls | grep -E 'recording|\.dump$')" ] || complain "left: $(ls)"
 }
 
-# What Ctrl-\ does to this one is to let it go on to its end, as a Java VM does; a command that does nothing about it ends.
+# After Ctrl-\ this command goes on to its end, as a Java VM does.  A command that does not handle the signal ends.
 listens='import signal, sys, time
 def heard(number, frame):
     print("heard", number, flush=True)
@@ -158,7 +159,7 @@ END
     kill -9 "$(cat pid)"
 }
 
-# What the shell of the terminal started beside perfjit has the same process group as the command.
+# Processes that the terminal's shell started beside perfjit have the same process group as the command.
 @test "what is no process of the run is told nothing" {
     ends_late child
     ends_late other

@@ -1,6 +1,6 @@
 #!/usr/bin/env bats
-# perfjit record: what runtimes are told that refuse what they do not know.  Where one is not installed, or not in that version,
-# a program of its name that does the same with its switches stands for it, first in PATH.
+# perfjit record: what runtimes are told that refuse what they do not know.  If a runtime is not installed, or not in that
+# version, a program of its name that does the same with its switches stands for it, first in PATH.
 # bats file_tags=live
 load helper
 

@@ -1,6 +1,6 @@
 #!/usr/bin/env bats
-# Every form in which a recording comes and goes: file, stream, directory, compressed, several events, and what perf record's
-# options put into the records.  The names are the same in all, and what is not JIT code is as it was.
+# Every form of input and output: file, stream, directory, compressed, several events, and the records from perf record's options.
+# The names are the same in all, and what is not JIT code is as it was.
 
 load helper
 
@@ -30,8 +30,8 @@ expect_names_in() {
 
 # ---- The matrix: each form, as a file and as a stream, to a file and to a stream ----
 
-# with_perf COMMAND DATA [OPTION...]: run perf COMMAND on a file, or on a stream, whose name ends in .stream.  What it
-# complains about goes to err.txt.
+# with_perf COMMAND DATA [OPTION...]: run perf COMMAND on a file, or on a stream, whose name ends in .stream.  Its complaints go
+# to err.txt.
 with_perf() {
     case $2 in
     *.stream) cat "$2" | perf "$1" -i - "${@:3}" 2>>err.txt ;;
@@ -60,7 +60,8 @@ only_jit_changed() {
          }' "$1" "$2"
 }
 
-# facts DATA PID PREFIX: what is compared, in files that begin with PREFIX.  kept: the header without what is another file's by nature.
+# facts DATA PID PREFIX: the facts to compare, in files that begin with PREFIX.  kept: the header without the parts that differ by
+# nature.
 facts() {
     lines "$1" "$2" >"$3.lines"
     {
@@ -118,8 +119,8 @@ check_unwound() { # IN PID
     done
 }
 
-# inject_beside_others STDOUT OPTION...: where every process is recorded, somebody else's dump may have gone, or be cut; who cuts it
-# while it is read is told of, and whoever asks is to try again.
+# inject_beside_others STDOUT OPTION...: if every process is recorded, somebody else's dump may be gone, or be cut.  A dump that
+# is cut while it is read is reported, and the user is told to try again.
 inject_beside_others() {
     local status try
     for try in 1 2 3 4 5; do
@@ -153,9 +154,9 @@ pid_of_dump() {
     basename "$(echo dump/jit-*.dump)" .dump | sed s/jit-//
 }
 
-# check_form INTO OPTION...: recorded with these options into a file or a stream.  INTO is file, or both, or any: what is stored of
-# that is a file, of which a stream is made, and a stream, of which a file is made, in turn; live it is as both.  No check stands in a
-# condition, where bash would let its failures pass.
+# check_form INTO OPTION...: recorded with these options into a file or a stream.  INTO is file, or both, or any.  With any, the
+# stored recordings are a file, of which a stream is made, and a stream, of which a file is made, in turn; live, any is both.  No
+# check stands in a condition, where bash would let its failures pass.
 check_form() {
     local medium media="file stream" outs=
     case $RECORDINGS/$1 in
@@ -191,8 +192,8 @@ record_into() { # MEDIUM OPTION...
     [ "$RECORDINGS$every_process" != anewyes ] || "$here/../recordings/own_records.py" in.*
 }
 
-# In forms.bats the names are judged by the program's log, and all that perf says is compared: here it is header, rounds, build-ids, and
-# a stream made of a file.  Live these are few.
+# In forms.bats the names are judged by the program's log, and all output of perf is compared.  Here the header, rounds,
+# build-ids, and a stream made of a file are compared.  Live these are few.
 # bats test_tags=both
 @test "forms: plain, compressed, with call chains" {
     check_form both
@@ -288,7 +289,7 @@ branches() {
     [ "$(grep -c ' branches:' branches.txt)" -gt 20 ]
     [ "$(wc -l <branches.txt)" -eq "$(branches bts.data | wc -l)" ]
     grep -qE ' (inner|solo) .*=> .* (inner|solo)' branches.txt
-    # Of a stream perf decodes no traces that come behind a round at which it had decoded all until then.
+    # In a stream perf decodes no traces that come behind a round at which it had decoded all until then.
     branches out.stream >streamed.txt
     same <(grep -v ' branches:' streamed.txt) <(grep -v ' branches:' branches.txt)
     grep ' branches:' streamed.txt >streamed.branches
@@ -334,7 +335,7 @@ record_attached() {
 # else says when the process ended, and by perf's own clock, so that it matters.
 # bats test_tags=both
 @test "forms: left-over samples of --off-cpu, behind all time" {
-    # Where the recording is of another machine, the dump's clock is not to be found out.
+    # If the recording is of another machine, the dump's clock can't be found out.
     local clock=
     [ "$RECORDINGS" = live ] || clock="-k mono"
     recording off-cpu record_attached none perf record -q $clock -e cpu-clock -F 2000 -o in.data --sample-identifier
@@ -349,7 +350,7 @@ record_attached() {
 
 # ---- Pieces ----
 
-# Three as a rule, a new one each time that the program has used half a second of the CPU, in what is stored a fifth.
+# Three as a rule: a new one each time that the program has used half a second of the CPU, in stored recordings a fifth.
 record_pieces() {
     local ms=500 all=1.6
     [ "$RECORDINGS" = live ] || ms=400 all=1.4

@@ -1,5 +1,5 @@
-# The libraries on riscv64, under qemu, as aarch64.bats has them; and that the tables of frames in one line are right at each
-# instruction: what readelf reads in them is compared with what was true when the program was stopped there.
+# The libraries on riscv64, under qemu, as in aarch64.bats.  The tables of frames in one line must be right at each
+# instruction: readelf's output for them is compared with the state of the program when it was stopped there.
 # bats file_tags=live
 load helper
 

@@ -1,8 +1,8 @@
 # One function, one row: what perf report, perf diff and perf annotate show of code that is compiled again and again, in
 # several processes.
 #
-# For each X there is X.data (recorded) and X.name.data, X.body.data, X.function.data, made with --rows; demo2 and node2 are other runs of
-# demo and node, for perf diff.  Stored are those of tinyjit: the demo alone, and three processes of it.
+# For each X there is X.data (recorded) and X.name.data, X.body.data, X.function.data, made with --rows.  The files demo2 and
+# node2 are other runs of demo and node, for perf diff.  Stored are those of tinyjit: the demo alone, and three processes of it.
 load helper
 
 recorded="demo several" again=demo2 pair="demo several"

@@ -1,12 +1,12 @@
-# Profiles of real runtimes: the frames in their code have the names that perf has for them, by perf inject --jit, or by its own
-# reading of the perf map; the program's own truth is that mix has the most samples, and fib many.  The programs are in
+# Profiles of real runtimes.  The frames in their code have the names that perf has for them, by perf inject --jit, or by its own
+# reading of the perf map.  The program's own truth is that mix has the most samples, and fib many.  The programs are in
 # producers/runtimes.
 load helper
 load perfs_names
 
 sources=${here%/*}/producers/runtimes
 
-# What no Debian package of this release has: tests/setup_runtimes.sh.
+# Runtimes without a Debian package in this release: tests/setup_runtimes.sh.
 other_runtimes=${BUILD%/recorded}/runtimes
 
 postgres=/usr/lib/postgresql/15/bin
@@ -311,7 +311,7 @@ second_run_makes_the_same() {
     done
 }
 
-# What perf report has to say about a profile, other than the report.
+# The messages of perf report about a profile, without the report.
 complaints() {
     perf report --stdio --no-inline -g none -i "$1" 2>&1 | grep -vE '^ +[0-9.]+% ' |
         grep -iE 'warning|out of order|out-of-order|error|failed|mismatch' || true

@@ -1,4 +1,4 @@
-# JIT code in memory that several processes share, as PHP's workers do: one compiles, all run it, and every sample of each has the
+# JIT code in memory that several processes share, as in PHP's workers: one compiles, all run it.  Every sample of each has the
 # name that the program's own log has for that moment.  The program is producers/shared_arena.
 load helper
 
@@ -153,8 +153,8 @@ END
 
 # ---- PHP ----
 
-# named_php DATA COUNT: at least COUNT processes have samples in opcache's buffer, and nearly all of them have a name, which perf does
-# not take from the map that PHP writes as well.
+# named_php DATA COUNT: at least COUNT processes have samples in opcache's buffer, and nearly all of these samples have a name.
+# That name is not from the map that PHP writes as well.
 named_php() {
     local buffer start bytes
     remove_maps "$1"

@@ -51,7 +51,7 @@ assert_none_is_wrong() {
 # bats test_tags=both
 @test "short frames: what was pushed, or no more than aligns the stack, is stepped over" {
     assert_pushed_are_found direct.chains
-    grep -qE 'perfjit:     [1-9][0-9]* go on behind code without tables and bytes' direct.err || complain "$(cat direct.err)"
+    grep -qE 'perfjit:     [1-9][0-9]* continue past code without tables and bytes' direct.err || complain "$(cat direct.err)"
 }
 
 @test "short frames: no chain goes on at what is left of another call" {

@@ -4,8 +4,8 @@
 # Two judges.  chain_check (tests/producers/chain_check.c) knows from a script who can call whom.  exact_chains knows the
 # one stack that known.tj has if nothing is inlined.  At least 99.5 % of the chains must be right.
 #
-# Frame pointers can't give more than they have: where the innermost function has not set rbp, or has it no more, its
-# caller is missing.  Such chains are counted as "skipped", and good, if they are right otherwise.
+# Frame pointers can't give more than they have: where the innermost function has not set rbp, or has it no more, its caller is
+# missing.  Such chains are counted as "skipped".  They are good if they are right otherwise.
 load helper
 load native_programs
 
@@ -55,8 +55,8 @@ fn main() { return a(); }
 END
 }
 
-# What perfjit makes of recording NAME: with stacks kept for perf to unwind, in both layouts; and with stacks that it unwinds itself.
-# In make check only the demo's in both layouts.
+# perfjit's output for recording NAME: with stacks kept for perf to unwind, in both layouts; and with stacks that it unwinds
+# itself.  In make check only the demo's in both layouts.
 forms_of() {
     [ -n "${BRIEF:-}" ] && [[ $1 != demo-* ]] && echo image || echo image function
     [[ $1 != *-dwarf ]] || echo unwound
@@ -79,7 +79,7 @@ record_stacks() { # as stacks
     shift 3
     PERFJIT=dump JITDUMPDIR=$PWD perf record -q -k mono -e cpu-clock:u -F "${F:-1000}" --call-graph "$graph" -o "$name.data" \
         "$BUILD/tinyjit" "$@" --dump-code "$name.code" --seconds $seconds "$script" >"$name.out"
-    # What is inlined where is the same each time.  Writing it takes time in the C library, which has no frame pointers: not in
+    # The inlined calls are the same each time.  Writing it takes time in the C library, which has no frame pointers: not in
     # the run that is recorded.
     "$BUILD/tinyjit" "$@" --inline-log "$name.inlines" --repeat 250 "$script" >/dev/null
 }
@@ -175,7 +175,7 @@ check_exact() { # NAME DEPTH FP
     check_chains known-fp known.tj known-fp.code
 }
 
-# What is not known from frame pointers is not counted as good here: 99.5 % are whole, to the last frame.
+# Frames that frame pointers do not show are not counted as good here: 99.5 % are whole, to the last frame.
 @test "stacks: frame pointers give whole stacks of code that loops" {
     check_exact loop-fp $DEPTH 0
 }
@@ -191,8 +191,8 @@ check_exact() { # NAME DEPTH FP
     check_inlined tier2-dwarf keep.tj
 }
 
-# libunwind keeps what it once found out about an address, and perf 6.1 does not tell it that the code there is another by
-# now: perfjit makes it forget (inject/merge/unwinder_reset.h).
+# libunwind keeps its results for an address, and perf 6.1 does not report to it that the code there is another by now.
+# perfjit makes it forget (inject/merge/unwinder_reset.h).
 @test "stacks: unwind tables give whole stacks where addresses are used again" {
     check_chains demo-dwarf demo.tj
 }

@@ -1,4 +1,5 @@
-# What libjitdump recorded last is in a second file, the stage: of killed processes, in both files, missing, and given by hand.
+# The last records of libjitdump are in a second file, the stage.  It is tested for killed processes, in both files, missing,
+# and given by hand.
 load helper
 
 setup_file() {
@@ -8,7 +9,7 @@ setup_file() {
     for end in closed killed unmapped; do
         recording $end record_end $end
     done
-    # What the library writes now, of whatever recording.
+    # The library's present output, for any recording.
     write_ends
     for end in closed killed; do
         mkdir fresh-$end
@@ -16,7 +17,7 @@ setup_file() {
     done
 }
 
-# What stays is the recording and the dump.
+# The recording and the dump stay.
 record_end() {
     local words=dump
     [ "$1" != unmapped ] || words=dump,unmapped
@@ -98,7 +99,7 @@ setup() {
     cd "$BATS_FILE_TMPDIR/made"
 }
 
-# What a test did to the files is undone, and the inodes are kept.
+# Changes of a test to the files are undone, and the inodes are kept.
 teardown() {
     cd "$BATS_FILE_TMPDIR/made" || return 0
     [ -e "$BATS_TEST_TMPDIR/saved" ] || return 0
@@ -113,7 +114,7 @@ named() {
     perf script -i "$1" -F ip,sym,dso --no-inline 2>/dev/null | sort | uniq -c | sort -rn >symbols
     grep -q 'function_0 ' symbols || complain "$(cat symbols)"
     grep -q 'function_1499 ' symbols || complain "$(cat symbols)"
-    # What files have places without a symbol is no affair of the dump's.
+    # Addresses in files without a symbol are no affair of the dump's.
     run ! grep -E '\[unknown\] \((//anon|\[unknown\])\)$' symbols
 }
 
@@ -152,7 +153,7 @@ named() {
     same named report
 }
 
-# What a kill between two instructions leaves: what is in the body is in the stage as well.
+# The state after a kill between two instructions: the body's records are in the stage as well.
 @test "records that are in both files count once, and nothing is said of it" {
     local stage
     stage=$(echo closed/jitdump-*/stage/jit-*.dump)

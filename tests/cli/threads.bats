@@ -27,7 +27,7 @@ record_turns() {
     record perf.data "${options[@]}" "$turns" "${@:2}" -s "$seconds" truth
 }
 
-# Of what is stored, other people's processes are no part.
+# Stored recordings have no processes of other people.
 own_records() {
     "$@" || return
     [ "$RECORDINGS" != anew ] || "$here/../recordings/own_records.py" perf.data

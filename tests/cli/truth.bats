@@ -1,8 +1,9 @@
-# Code that is refilled, overwritten, moved, unloaded, flipped, remapped and forked all the time, sampled at 5 kHz, in every form of
-# recording: who ran is known from the program's own log, and every sample is judged by that.
+# Code that is refilled, overwritten, moved, unloaded, flipped, remapped and forked all the time.  It is sampled at 5 kHz, in
+# every form of recording.  The program's own log has the truth, and every sample is judged by it.
 load helper
 
-# A file with -k mono and a stream without are stored and recorded live, make check-all has all six.  What is stored is shorter.
+# A file with -k mono and a stream without are stored and recorded live, make check-all has all six.  The stored recordings are
+# shorter.
 setup() {
     require_perf
     check_rate
@@ -138,7 +139,7 @@ check_names() {
     cd file-mono
     number() { awk -v what="$1" '$2 == what { print $3 }' truth; }
     [ "$(number fills)" -ge 3000 ]
-    # Of every arena the address that was filled most often.
+    # In every arena the address that was filled most often.
     [ "$(grep -c 'most_fills' truth)" -eq 5 ]
     awk '/most_fills/ && $5 < 30 { exit 1 }' truth || complain "too few fills: $(grep most_fills truth)"
     awk '/most_fills/ && $5 >= 200 { some = 1 } END { exit !some }' truth || complain "too few fills: $(grep most_fills truth)"
@@ -274,7 +275,8 @@ check_same() {
     done
 }
 
-# What perf report says of DATA but for JIT code: before it is known it belongs to memory, or to the file that is mapped over it.
+# perf report's output for DATA without JIT code: before the code is known it belongs to memory, or to the file that is mapped
+# over it.
 other_rows() {
     perf report -i "$1" --stdio -F sample,comm,dso,sym --no-inline 2>report.err | tr -s ' ' |
         grep -vE '^#|^$|\[JIT\] tid|//anon|memfd:|\[anon:| loops |\[unknown\]|\[unloaded JIT code\]| jit-.*\.so'

@@ -1,5 +1,5 @@
-# A second JIT in the process: node with V8's own dump, and an addon that links libjitdump, or a library that is there before V8; and a program
-# that does what V8 does, before libjitdump or after it, in the same directory.
+# A second JIT in the process: node with V8's own dump, and an addon that links libjitdump, or a library that is there before V8.
+# There is also a program that acts as V8, before libjitdump or after it, in the same directory.
 load helper
 
 setup_file() {
@@ -117,7 +117,7 @@ END
         for (let i = 0; i < 15; i++) javaScript(3e6);"
 }
 
-# What V8 does, without V8: jit-PID.dump in the current directory, emptied whatever it was.
+# V8's behaviour without V8: jit-PID.dump in the current directory, emptied if it was there.
 record_orders() {
     sed '/^struct napi_env__/,$d' ../addon.c >orders.c
     cat >>orders.c <<'END'

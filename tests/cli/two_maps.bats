@@ -1,5 +1,5 @@
-# A second JIT in the process: node with V8's own perf map, and an addon that links libperfmap.  Whoever comes first, perf finds the
-# names of both in the one map, and each line is whole.
+# A second JIT in the process: node with V8's own perf map, and an addon that links libperfmap.  Whichever comes first, perf finds
+# the names of both in the one map, and each line is whole.
 
 # bats file_tags=live
 load helper

@@ -29,7 +29,7 @@ inject() { # LAYOUT, expected status [OPTION...]
     [ "$status" -eq "$2" ]
 }
 
-# Each sample's chain on a line, from the first JIT frame on: "inner;middle;outer;main;...".
+# A line for each sample's chain, from the first JIT frame on: "inner;middle;outer;main;...".
 chains() {
     perf script --no-inline -F ip,sym -i perf.jit.data 2>perf.err |
         awk 'BEGIN { RS = "" } {
@@ -177,8 +177,8 @@ check_garbage() {
     check_garbage garbage-length
 }
 
-# node's own tables, and its builtins, whose tables are empty: what perf inject unwinds, perfjit does, frame by frame.  Where perfjit
-# unwinds, no frame is lost that perf has; it has direct callers that perf leaves out in such builtins.
+# node's own tables, and its builtins, whose tables are empty: what perf inject unwinds, perfjit does, frame by frame.  Stacks
+# that perfjit unwinds have all frames that perf has.  They also have direct callers that perf leaves out in such builtins.
 # bats test_tags=all
 @test "unwind: node's chains are those of perf inject" {
     cat >work.js <<'END'

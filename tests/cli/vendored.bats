@@ -1,5 +1,5 @@
-# The libraries as one C file and one header each, which `make dist` makes of their sources, and as they are built for other libcs and
-# for 32 bits: no warning, no name too many, and the same dumps.
+# The libraries as one C file and one header each, which `make dist` makes of their sources, also built for other libcs and for 32
+# bits.  There must be no warning, no name too many, and the same dumps.
 load helper
 
 top=$here/../..
@@ -38,7 +38,7 @@ clean() {
     local library
     for library in jitdump perfmap jitunwind; do
         "$1" -std="$2" "${warnings[@]}" "${@:3}" -c -o $library.o "$dist/$library.c"
-        # Of a library for gdb two are its interface; gcc makes the other ones for 32 bits.
+        # A library for gdb has two names as its interface; gcc makes the other ones for 32 bits.
         nm -g --defined-only $library.o | awk 'NF == 3 { print $3 }' | grep -vE '^__jit_debug_|^__x86\.get_pc_thunk\.' >names
         grep -q "^${library}_" names
         run ! grep -v "^${library}_" names

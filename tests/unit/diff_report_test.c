@@ -209,7 +209,7 @@ static void test_different_programs_are_told(void **state)
     free(head);
     head = head_of(one, COUNT(one), names);
     assert_says(head, "warning: the sides ran different programs, node and bun");
-    assert_says(head, "two builds of one program need one name, in two directories");
+    assert_says(head, "give two builds of one program the same file name, in two directories");
     free(head);
     head = head_of(two, COUNT(two), one_program);
     assert_says(head, "warning: the sides have 0 % of their time in functions that both have");

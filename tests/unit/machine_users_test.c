@@ -66,8 +66,8 @@ static void test_live_processes_of_a_machine_without_words(void **state)
     assert_string_equal(live_failure(NULL, true),
                         "process 4711: can't read it: this machine is not known");
     assert_string_equal(live_failure(machine_numbered(EM_RISCV), true),
-                        "process 4711: can't read the registers of its threads: where riscv64 has "
-                        "them is not known");
+                        "process 4711: can't read the registers of its threads: their layout on "
+                        "riscv64 is not known");
 }
 
 /* What perfjit symbols --jitdump makes of a dump of ELF_MACH alone: its machine, or the failure
@@ -169,7 +169,7 @@ static void test_gdb_is_not_told_of_another_machine(void **state)
                            ", \"x86_64\", (\"rip\", \"rsp\", \"rbp\"), [\"perfjit\", ])"));
     assert_non_null(strstr(gdb_start(EM_AARCH64), ", \"aarch64\", (\"pc\", \"sp\", \"x29\"), ["));
     assert_string_equal(gdb_start(EM_RISCV),
-                        "perfjit gdb: what gdb calls the registers of riscv64 is not known: use "
+                        "perfjit gdb: gdb's names for the registers of riscv64 are not known: use "
                         "perfjit symbols");
 }
 

@@ -59,7 +59,7 @@ static size_t first_from(const struct address_history *history, uint64_t addr)
     return first;
 }
 
-/* Keep what the entry at PLACE is, unless this visit has done so. */
+/* Keep the entry at PLACE as it is, unless this visit has done so. */
 static bool keep_before(struct address_history *history, size_t place)
 {
     struct address_entry *entry = &history->entries[place];
@@ -108,7 +108,8 @@ static void show_change(struct address_history *history, const struct change *ch
     show(history, change->start, change->end, state);
 }
 
-/* Of a change and a mapping of the same time the change comes first, as it does in the output. */
+/* If a change and a mapping have the same time, the change comes first, as it does in the
+ * output. */
 void address_history_play(struct address_history *history, struct history_part *part,
                           uint64_t time_ns)
 {

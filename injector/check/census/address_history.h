@@ -1,10 +1,10 @@
-/* The state of some addresses over time, as perf has it after perfjit inject: one life of a process
- * is played forward, and each child from its parent's state at the fork; what a child changed is
- * undone before the parent is played on.
+/* The state of some addresses over time, as perf has it after perfjit inject.  One life of a
+ * process is played forward, and each child from its parent's state at the fork.  A child's changes
+ * are undone before the parent is played on.
  *
- * Three things decide, the newest first: the changes of the process's timeline, the mappings in the
- * profile that are kept, and what it inherited by fork.  Beside what is *shown* at an address, the
- * history has the *last* change of code there, which a mapping does not reset:
+ * Three things decide, the newest first: the changes of the process's timeline, the kept mappings
+ * of the profile, and the state inherited by fork.  The history has the state that is *shown* at an
+ * address.  It also has the *last* change of code there, which a mapping does not reset:
  *
  *     time      1 load f      2 unload f     3 mapping of memory
  *     shown     FUNCTION      GONE           MEMORY
@@ -26,8 +26,8 @@ enum address_state {
     ADDRESS_GONE,     /* of a function that was unloaded or moved */
 };
 
-/* What is known of an address at one time.  A sample of that time gets it as it is: what a new
- * reason for a sample without a name has to know belongs here. */
+/* Facts about an address at one time.  A sample of that time gets them as they are.  A fact for a
+ * new reason for a sample without a name belongs here. */
 struct address_facts {
     uint8_t shown; /* enum address_state */
     uint8_t last;  /* ADDRESS_FUNCTION, ADDRESS_GONE, or ADDRESS_NOTHING */
@@ -38,7 +38,7 @@ struct address_entry {
     uint32_t visit; /* in which it was changed last; 0: in none that is open */
 };
 
-/* What an entry was before a visit changed it. */
+/* The content of an entry before a visit changed it. */
 struct address_before {
     size_t place;
     struct address_entry entry;
@@ -77,15 +77,15 @@ int history_part_begin(struct history_part *part);
 
 void history_part_end(struct history_part *part);
 
-/* Begin a history of the COUNT addresses ASKED, which must outlive HISTORY, all ADDRESS_NOTHING.
+/* Begin a history of the COUNT addresses in ASKED, which must outlive HISTORY, all ADDRESS_NOTHING.
  * Returns 0, or -1 without memory.  Release with address_history_end in either case. */
 int address_history_begin(struct address_history *history, const uint64_t *asked, size_t count);
 
-/* Begin a visit: of a life, from the present state.  End it: undo what was played since then. */
+/* Begin a visit: of a life, from the present state.  End it: undo the changes since then. */
 struct address_mark address_history_enter(struct address_history *history);
 void address_history_leave(struct address_history *history, struct address_mark mark);
 
-/* Play what happens in PART up to TIME_NS, inclusive. */
+/* Play the events in PART up to TIME_NS, inclusive. */
 void address_history_play(struct address_history *history, struct history_part *part,
                           uint64_t time_ns);
 

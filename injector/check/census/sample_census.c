@@ -90,7 +90,7 @@ static int collect(struct collector *collector)
 
 /* ---- Classifying ---- */
 
-/* The nearest life, LIFE itself or what it was forked from, of which there is JIT code. */
+/* The nearest life with JIT code: LIFE itself, or an ancestor. */
 static const struct jit_process *source_of(const struct collector *collector, uint32_t life)
 {
     const struct jit_process *found = NULL;
@@ -209,8 +209,8 @@ static int count_unknown(struct collector *collector, const struct census_sample
     return 0;
 }
 
-/* Of the COUNT samples, by time, mark in FOUND those at an address for which LOG has a function,
- * loaded after the sample if LATER, else before it. */
+/* The COUNT samples are sorted by time.  Mark in FOUND those at an address for which LOG has a
+ * function.  With LATER the function was loaded after the sample, else before it. */
 static int find_logged(const struct code_log *log, const struct census_sample *samples,
                        size_t count, bool later, bool *found)
 {

@@ -1,5 +1,5 @@
-/* All samples of a profile, by class: which are in JIT code, which of those have a name, and why
- * the others have none.
+/* All samples of a profile, by class: which are in JIT code, which of these samples have a name,
+ * and why the others have none.
  *
  * Only the address at which a sample was taken counts, not its call chain.
  */

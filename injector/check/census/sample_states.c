@@ -218,7 +218,7 @@ static int play_on(struct player *player)
     return 0;
 }
 
-/* LIFE, which nobody forked, and all that come from it. */
+/* LIFE, which has no parent, and all its descendants. */
 static int play_family(struct player *player, uint32_t life)
 {
     int result = enter(player, life);

@@ -1,4 +1,4 @@
-/* What is at the address of each sample when it is taken.
+/* Finds the state of each sample's address when the sample is taken.
  *
  * Every life is played forward in time once: a parent up to a fork, then the child from that state,
  * then the parent from the same state again.  So memory and time grow with the samples and the

@@ -79,8 +79,8 @@ static int tell_load(const struct balance *balance, double (*value_of)(const str
     if (!differ(&base, &new, least_load))
         return 0;
     snprintf(text, sizeof text,
-             "%s took %.2f processors during the base's runs and %.2f during the new ones: what "
-             "differs between the sides may be that",
+             "%s took %.2f processors during the base's runs and %.2f during the new ones: this "
+             "may be the difference between the sides",
              what, base.mean, new.mean);
     return balance->tell(balance->context, text);
 }
@@ -94,7 +94,7 @@ static int tell_speed(const struct balance *balance)
         return 0;
     snprintf(text, sizeof text,
              "the machine was %.1f %% %s at the new runs than at the base's, by a loop that is "
-             "always the same: what differs between the sides may be that",
+             "always the same: this may be the difference between the sides",
              100 * fabs(new.mean - base.mean) / base.mean,
              new.mean > base.mean ? "slower" : "faster");
     return balance->tell(balance->context, text);
@@ -130,7 +130,7 @@ static int tell_drift(const struct balance *balance)
         return 0;
     snprintf(text, sizeof text,
              "the runs of a side became %s one after the other, by %.1f %% from side to side, and "
-             "they were not in turns: what differs between the sides may be that",
+             "they were not in turns: this may be the difference between the sides",
              drift > 0 ? "slower" : "faster", 100 * fabs(drift));
     return balance->tell(balance->context, text);
 }
@@ -143,7 +143,8 @@ static const char *fact(const struct balance_side *side, const char *key)
     return value ? value : "?";
 }
 
-/* Which of KEYS, up to a NULL, differ: "cpu A, then B; ...".  Returns whether any does. */
+/* List those of KEYS, up to a NULL, that differ: "cpu A, then B; ...".  Returns whether any
+ * does. */
 static bool list_others(char *text, size_t bytes, const struct balance *balance,
                         const char *const *keys)
 {
@@ -167,8 +168,8 @@ static int tell_machines(const struct balance *balance)
     bool differs = list_others(others, sizeof others, balance, keys);
     if (differs || other_boot) {
         snprintf(text, sizeof text,
-                 "the sides ran on two machines (%s): between machines nothing below tens of "
-                 "percent can be told",
+                 "the sides ran on two machines (%s): between machines only changes of tens of "
+                 "percent mean anything",
                  differs ? others : "of one kind, or one that was started again in between");
         if (balance->tell(balance->context, text))
             return -1;
@@ -185,7 +186,7 @@ int bench_balance_tell(const struct balance_side *base, const struct balance_sid
 {
     const struct balance balance = {base, new, tell, context};
     int result = tell_machines(&balance);
-    if (order == ORDER_TOGETHER) /* what the one side had, the other had at the same time */
+    if (order == ORDER_TOGETHER) /* both sides had it at the same time */
         return result;
     result = result ? result : tell_load(&balance, load_of, "other work on the machine");
     result = result ? result : tell_load(&balance, stolen_of, "the machine's host");

@@ -1,5 +1,5 @@
-/* Whether two sides of runs had the same machine to themselves: if not, what differs between them
- * may be that. */
+/* Whether two sides of runs had the same machine to themselves.  If not, that may be the difference
+ * between the sides. */
 #ifndef PERFJIT_BENCH_BALANCE_H
 #define PERFJIT_BENCH_BALANCE_H
 

@@ -15,7 +15,7 @@
 #include <string.h>
 #include <unistd.h>
 
-/* Where the fields of the notes stand. */
+/* The offsets of the fields of the notes. */
 enum {
     STATUS_SIGNAL_AT = 12,
     STATUS_TID_AT = 32,
@@ -28,7 +28,7 @@ struct core_reader {
     struct snapshot *snapshot;
     const uint8_t *bytes;
     size_t size;
-    struct snapshot named; /* its maps: what NT_FILE says */
+    struct snapshot named; /* its maps: from NT_FILE */
     bool has_info;
     uint64_t missing_at; /* the end of memory that the file should have, if it ends before */
 };
@@ -168,7 +168,8 @@ static int take_headers(struct core_reader *reader, Elf *elf)
     return result;
 }
 
-/* What the core has no PT_LOAD of, as gcore leaves out what it takes from the file. */
+/* Add the mappings without a PT_LOAD in the core.  Their contents are in files, and gcore leaves
+ * them out. */
 static int add_named(struct core_reader *reader, size_t loads)
 {
     struct snapshot_map *named = reader->named.maps;
@@ -201,10 +202,11 @@ static int check_header(struct core_reader *reader, Elf *elf, const char *path,
     if (!elf || elf_kind(elf) != ELF_K_ELF || !gelf_getehdr(elf, &header))
         return report_failure(findings, "%s: is no core: it is no ELF file", path);
     if (header.e_type != ET_CORE)
-        return report_failure(findings,
-                              "%s: is an ELF file, but no core; a running process is named by -p "
-                              "PID, and a core is written by it when it crashes, or by gcore PID",
-                              path);
+        return report_failure(
+            findings,
+            "%s: is an ELF file, but no core; name a running process with -p PID; a process writes "
+            "a core when it crashes, and gcore PID writes one",
+            path);
     reader->snapshot->machine = machine_numbered(header.e_machine);
     if (!machine_has_words(reader->snapshot->machine) || header.e_ident[EI_CLASS] != ELFCLASS64 ||
         header.e_ident[EI_DATA] != ELFDATA2LSB)

@@ -15,10 +15,11 @@
 #include <sys/wait.h>
 #include <time.h>
 
-/* Of a thread's stack: more than any that was not made to be endless. */
+/* The limit for a thread's stack: larger than any that was not made to be endless. */
 enum { MOST_STACK_BYTES = 64 << 20, MOST_WORDS = 64 };
 
-/* Of a handler's own stack: the kernel allows none below MINSIGSTKSZ, and nobody makes it so large.
+/* The limits for a handler's own stack: the kernel allows none below MINSIGSTKSZ, and no program
+ * makes it larger than this.
  */
 enum { LEAST_HANDLER_BYTES = 2048, MOST_HANDLER_BYTES = 1 << 20 };
 
@@ -101,7 +102,7 @@ static void read_registers(struct snapshot_thread *thread, const struct machine 
         snapshot_take_registers(thread, machine, (const uint8_t *)words);
 }
 
-/* A copy of what is mapped from START to the end of the map, or NULL.  To be freed. */
+/* A copy of the mapped bytes from START to the end of the map, or NULL.  To be freed. */
 static uint8_t *copy_from(const struct snapshot *snapshot, uint64_t start, size_t *size)
 {
     const struct snapshot_map *map = snapshot_map_at(snapshot, start);
@@ -134,7 +135,8 @@ static uint64_t interrupted_sp(const struct snapshot_thread *thread, const struc
     return 0;
 }
 
-/* From the stack pointer to the end of what is mapped there; and so the stack behind a handler's.
+/* Copy from the stack pointer to the end of the mapped bytes there.  The stack behind a handler's
+ * is copied, too.
  */
 static void copy_stack(const struct snapshot *snapshot, struct snapshot_thread *thread)
 {
@@ -243,10 +245,11 @@ static int check_machine(const struct machine *machine, uint32_t pid, bool stack
         return report_failure(findings,
                               "process %" PRIu32 ": can't read it: this machine is not known", pid);
     if (stacks && !machine_has_words(machine))
-        return report_failure(findings,
-                              "process %" PRIu32 ": can't read the registers of its threads: where "
-                              "%s has them is not known",
-                              pid, machine->names[0]);
+        return report_failure(
+            findings,
+            "process %" PRIu32
+            ": can't read the registers of its threads: their layout on %s is not known",
+            pid, machine->names[0]);
     return 0;
 }
 

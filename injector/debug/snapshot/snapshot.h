@@ -1,5 +1,5 @@
-/* A process at one moment: its threads' registers, what is mapped where, and its memory, out of a
- * core or of the process itself.
+/* A process at one moment: its threads' registers, its mappings and its memory, from a core or from
+ * the process itself.
  */
 #ifndef PERFJIT_SNAPSHOT_H
 #define PERFJIT_SNAPSHOT_H
@@ -32,7 +32,7 @@ struct snapshot_thread {
     uint64_t stack_start;               /* the stack pointer */
     const uint8_t *stack;               /* from there on; NULL: it is not there */
     size_t stack_bytes;
-    uint8_t *copy; /* what STACK points into, if it is a copy */
+    uint8_t *copy; /* the copy that STACK points into, if there is one */
     uint64_t
         interrupted_start; /* of a live thread in a signal handler on a stack of its own, ... */
     uint8_t *interrupted;  /* ... the stack that it interrupted; or NULL */

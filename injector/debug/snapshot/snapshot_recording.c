@@ -155,8 +155,8 @@ static void set_text(struct perf_features *features, unsigned bit, uint8_t *byte
     perf_features_set(features, bit, bytes, sink.size);
 }
 
-/* A core does not say which machine it is of: what runs here is not asked about it, by a name that
- * no machine has. */
+/* A core does not name its machine.  A name that no machine has keeps the facts of this machine
+ * out. */
 static int end(struct perf_plain *plain, const struct snapshot *snapshot)
 {
     uint8_t texts[3][TEXT_FEATURE_BYTES];

@@ -1,10 +1,10 @@
-/* A snapshot as a recording in perf's format, of one moment: what was mapped, and a sample in each
- * thread.  So that all that reads recordings reads cores and live processes, too: which dump is
- * whose, whether it is to be trusted, what was at an address.
+/* A snapshot as a recording in perf's format, of one moment: the mappings, and a sample in each
+ * thread.  Code that reads recordings can then read cores and live processes, too.  It finds which
+ * dump belongs to which process, whether the dump is trusted, and the code at an address.
  *
  *     COMM                    of the process
- *     MMAP2                   of each executable mapping, as perf record -p writes them of what ran
- *                             already: at time 0
+ *     MMAP2                   of each executable mapping, at time 0: perf record -p writes such
+ *                             records for mappings that exist already
  *     SAMPLE                  of each thread: its pc, pid, tid, and the moment
  *     features                ARCH, OSRELEASE, HOSTNAME
  *

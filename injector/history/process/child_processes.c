@@ -10,8 +10,7 @@
 #include <inttypes.h>
 #include <string.h>
 
-/* What is known of each life, and of each process, while they are being linked: the processes still
- * move. */
+/* Facts about each life and each process while they are being linked: the processes still move. */
 struct tree {
     struct jit_processes *processes;
     const struct records *records;
@@ -86,7 +85,7 @@ static void close_tree(struct tree *tree)
 
 /* ---- Records of children in a shared dump ---- */
 
-/* Whose a record is: its pid, and the dump that it stands in. */
+/* The process of a record: its pid, and the dump that it stands in. */
 struct origin {
     uint32_t pid, dump;
 };
@@ -153,7 +152,8 @@ static int copy_event(struct tree *tree, uint32_t from_index, const struct code_
 enum { MAX_COPIES = 1 << 22 };
 
 /* Give EVENT of process INDEX, of a LIFE that wrote it to the memory of HOLD, to all others that
- * have that memory.  *KEPT: the process is one of them; *EVENT is what it keeps then. */
+ * have that memory.  *KEPT: the process has that memory itself.  *EVENT is then its own version of
+ * the event. */
 static int give_to_all(struct tree *tree, uint32_t index, struct code_event *event,
                        const struct shared_hold *hold, bool *kept)
 {
@@ -183,8 +183,8 @@ static int give_to_all(struct tree *tree, uint32_t index, struct code_event *eve
     return 0;
 }
 
-/* Give EVENT of process INDEX to whom it belongs.  *KEPT: that is the process itself, perhaps among
- * others; *EVENT is what it keeps then. */
+/* Give EVENT of process INDEX to whom it belongs.  *KEPT: the process is one of them.  *EVENT is
+ * then its own version of the event. */
 static int give_event(struct tree *tree, uint32_t index, struct code_event *event, bool *kept)
 {
     struct jit_process *process = &tree->processes->items[index];
@@ -276,7 +276,7 @@ static int is_touched(struct tree *tree, uint32_t life, uint32_t index)
     return result;
 }
 
-/* Find out what LIFE inherits; its parent has been placed before. */
+/* Find LIFE's inheritance; its parent has been placed before. */
 static int place_life(struct tree *tree, uint32_t life)
 {
     const struct process_life *born = &tree->processes->lives.items[life];
@@ -419,11 +419,12 @@ int child_processes_find(struct jit_processes *processes, const struct records *
 
 /* ---- Where each child touches what it inherited ---- */
 
-/* A chain of forks in which each child touches what no other does would need the square of its
- * length. */
+/* A chain of forks in which each child touches other code than the rest would need the square of
+ * its length. */
 enum { MAX_SPANS = 1 << 22, MIN_SPANS = 64 };
 
-/* Where something happens in PROCESS: its maps, and its code before and after a move or unload. */
+/* The addresses at which something happens in PROCESS: its maps, and its code before and after a
+ * move or unload. */
 static size_t collect_touched(const struct jit_process *process, struct address_span *spans)
 {
     const struct code_log *log = &process->log;
@@ -445,8 +446,8 @@ static size_t collect_touched(const struct jit_process *process, struct address_
     return count;
 }
 
-/* Join spans to their neighbours until at most LIMIT of the COUNT are left: more than what is
- * touched does no harm. */
+/* Join spans to their neighbours until at most LIMIT of the COUNT are left.  It does no harm if
+ * they are larger than the touched code. */
 static size_t widen_spans(struct address_span *spans, size_t count, size_t limit)
 {
     for (; count > limit; count = (count + 1) / 2)
@@ -482,7 +483,7 @@ static int touch_own(struct jit_process *process, size_t limit)
     return result;
 }
 
-/* Children first: what a grandchild needs, its parent must have been given. */
+/* Children first: a grandchild's inheritance must have been given to its parent. */
 int child_processes_find_touched(struct jit_processes *processes, struct findings *findings)
 {
     const size_t limit = MAX_SPANS / (processes->count + 1) + MIN_SPANS;

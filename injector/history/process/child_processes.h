@@ -1,16 +1,16 @@
-/* Which processes inherited JIT code, and from whom.
+/* Finds the processes that inherited JIT code, and the process that each inherited from.
  *
  * A forked child has its parent's code, and perf gives it its parent's maps at the FORK record, the
- * added ones too.  Most children need nothing more.  Only one that does something to that code
- * needs to know of it: one that has map records of its own at these addresses (they would hide the
- * code), a dump of its own, or records in its parent's dump (PHP: parent and children share the
- * dump's descriptor, and LOAD.pid tells whose a record is).  Such a child is a jit_process with a
- * parent, and is given what it can need, no more: the code at the addresses at which something
- * happens in it.
+ * added ones too.  Most children need nothing more.  Only a child that does something to that code
+ * needs to know of it.  That is a child with map records of its own at these addresses (they would
+ * hide the code), with a dump of its own, or with records in its parent's dump.  (In PHP, parent
+ * and children share the dump's descriptor, and LOAD.pid names the process of a record.)  Such a
+ * child is a jit_process with a parent.  It gets only the code that it can need: the code at the
+ * addresses at which something happens in it.
  *
  *     A (dump) --fork--> B (nothing happens) --fork--> C (flips protection)
  *
- * C inherits from A what A had when B was forked.
+ * C inherits from A the code that A had when B was forked.
  */
 #ifndef PERFJIT_CHILD_PROCESSES_H
 #define PERFJIT_CHILD_PROCESSES_H

@@ -95,8 +95,7 @@ static int copy_unload(struct code_copy *copy, uint32_t index, uint32_t dump, ui
     return 0;
 }
 
-/* Copy what EVENT is about; *COPY_INDEX is its number there, in the array that EVENT's kind
- * has. */
+/* Copy the subject of EVENT; *COPY_INDEX is its number there, in the array for EVENT's kind. */
 static int copy_subject(struct code_copy *copy, const struct code_event *event, uint32_t dump,
                         uint32_t *copy_index)
 {

@@ -1,4 +1,4 @@
-/* Functions of one process's log in another's: what a forked child has of its parent. */
+/* Functions of one process's log in another's: the code that a forked child has of its parent. */
 #ifndef PERFJIT_CODE_COPY_H
 #define PERFJIT_CODE_COPY_H
 
@@ -18,7 +18,7 @@ int code_copy_functions(struct code_log *to, const struct code_log *from);
  * number there.  Returns 0, or -1 without memory. */
 int code_copy_function(struct code_copy *copy, uint32_t index, uint32_t *copy_index);
 
-/* Copy EVENT and what it is about, all of which is of dump DUMP in the other process. */
+/* Copy EVENT and its function, all of which is of dump DUMP in the other process. */
 int code_copy_event(struct code_copy *copy, const struct code_event *event, uint32_t dump);
 
 #endif

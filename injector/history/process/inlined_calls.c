@@ -13,8 +13,8 @@
 static const char mark[] = " (inlined)";
 enum { MARK_BYTES = sizeof mark - 1, ENTRY_BYTES = 16 };
 
-/* Where there is room for them: far from where programs, their heaps and stacks are, and in the
- * half of the addresses that is the user's. */
+/* Addresses with room for them: far from programs, their heaps and stacks, and in the user's half
+ * of the addresses. */
 #define FIRST_BASE (UINT64_C(1) << 44)
 #define BASE_STEP  (UINT64_C(1) << 40)
 #define LAST_BASE  (UINT64_C(1) << 46)
@@ -140,7 +140,7 @@ uint64_t inlined_call_addr(const struct inlined_calls *calls, const struct line_
 
 /* ---- Functions ---- */
 
-/* What one process needs. */
+/* The inlined calls that one process needs. */
 struct process_calls {
     struct jit_process *process;
     uint32_t *seen; /* by name: the last process that needs it, its number + 1 */

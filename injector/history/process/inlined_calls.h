@@ -1,9 +1,9 @@
-/* Functions that have no frame: those whose calls were inlined, as functions of their own at
- * addresses that nobody uses.
+/* Functions without a frame: inlined ones.  Each is a function of its own at addresses that are
+ * otherwise unused.
  *
- * A call chain can then name them: perf shows what it finds at such an address, as it does with any
- * other.  A name, declared in one place, has one address in all processes of a recording, so that a
- * child may call its parent's by it, and the log of each process has those that its code needs,
+ * A call chain can then name them: perf shows the function at such an address, as it does with any
+ * other.  A name, declared in one place, has one address in all processes of a recording.  A child
+ * can then use its parent's address.  The log of each process has the names that its code needs,
  * "NAME (inlined)", from its first event on.  Their line is that of the declaration.
  */
 #ifndef PERFJIT_INLINED_CALLS_H
@@ -14,7 +14,7 @@
 #include "injector/recording/records.h"
 
 struct inlined_name {
-    char *text; /* with what tells it from a function's */
+    char *text; /* with the mark that distinguishes it from a function's */
     size_t bytes;
     uint64_t hash;
     char *file;     /* where the function is declared, or NULL */

@@ -71,8 +71,9 @@ static int take_claims(struct jit_processes *processes, struct dump_claims *clai
 }
 
 /* The markers of dumps that were read are not passed on: neither are they JIT code, nor anything
- * else that runs. Nor are those of files that have nothing of their process: whoever reads the
- * output should not look for them again. The others may still be named with --jitdump. */
+ * else that runs.  The markers of files that have nothing of their process are not passed on
+ * either: readers of the output should not look for them again.  The others may still be named with
+ * --jitdump. */
 static int take_markers(struct jit_processes *processes, const struct dump_claims *claims,
                         struct findings *findings)
 {
@@ -108,7 +109,7 @@ static int take_refusals(struct jit_processes *processes, const struct dump_clai
 
 /* ---- What the profile knows of each process ---- */
 
-/* Some record with the trailer that the added records need: a map, else what else is known of the
+/* Some record with the trailer that the added records need: a map, else another record of the
  * process, else any. */
 static void find_trailer_record(struct jit_process *process, const struct records *records)
 {

@@ -23,8 +23,8 @@ enum recording_result {
     RECORDING_FAILED        /* with the failure text set */
 };
 
-/* Find the dumps that PROFILE names, and the processes' perf maps, read them and what is given, and
- * collect what PROFILE knows of their processes.  Release with jit_processes_free in any case. */
+/* Find the dumps that PROFILE names and the processes' perf maps.  Read them and the given files.
+ * Collect PROFILE's data about their processes.  Release with jit_processes_free in any case. */
 enum recording_result jit_processes_read(struct jit_processes *processes,
                                          const struct records *records,
                                          const struct jit_processes_request *request,

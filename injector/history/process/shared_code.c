@@ -37,7 +37,7 @@ static struct address_span extent_of(const struct code_log *log, const struct co
     return (struct address_span){unload->addr, unload->addr + unload->size};
 }
 
-/* A perf map has no times: what it names is its process's alone. */
+/* A perf map has no times: its functions are its process's alone. */
 static bool is_of_perf_map(const struct jit_process *process, const struct code_event *event)
 {
     const struct jit_function *function = code_event_function(&process->log, event);
@@ -64,10 +64,10 @@ bool shared_code_is_of(const struct shared_hold *member, const struct code_log *
     if (event->time_ns > member->from_ns || !member->from_ns)
         return true;
     event->time_ns = member->from_ns + 1;
-    return !member->inherited; /* else what was there before came with the fork */
+    return !member->inherited; /* else the earlier code came with the fork */
 }
 
-/* What is moved must be there; an unload of the first piece is of all. */
+/* Moved functions must be there.  An unload of the first piece is an unload of all pieces. */
 bool shared_code_is_sampled(const struct shared_code *code, uint32_t life,
                             const struct code_log *log, const struct code_event *event)
 {

@@ -1,4 +1,4 @@
-/* What a timeline consists of: from a moment on, some addresses are a function's, or free. */
+/* The element of a timeline: from a moment on, some addresses are a function's, or free. */
 #ifndef PERFJIT_CHANGE_H
 #define PERFJIT_CHANGE_H
 
@@ -6,7 +6,7 @@
 
 #include "injector/recording/records.h"
 
-/* What a forked child has of its parent's code, where it touches it: a part of the parent's
+/* A part of its parent's code that a forked child inherits and touches: a part of the parent's
  * timeline, and where the child's begins. */
 
 struct inherited_function {
@@ -30,7 +30,7 @@ struct inheritance {
     size_t function_count, function_capacity;
     struct inherited_code *code; /* who owned what */
     size_t code_count, code_capacity;
-    struct inherited_map *maps; /* what was mapped where */
+    struct inherited_map *maps; /* the mappings */
     size_t map_count, map_capacity;
 };
 
@@ -49,7 +49,7 @@ struct change {
     uint32_t index;
 };
 
-/* What the timeline finds out about one function. */
+/* The timeline's findings about one function. */
 struct function_state {
     uint32_t generation; /* how many visible functions had its addresses before it, at most */
     bool visible;        /* a sample could have hit it */

@@ -1,4 +1,4 @@
-/* What a forked child inherits, in the timelines of both: see change.h. */
+/* The code that a forked child inherits, in the timelines of both: see change.h. */
 #include "injector/history/timeline/player.h"
 
 #include "injector/arrays/array.h"
@@ -85,7 +85,7 @@ static int give_map(struct hand_over *over, uint64_t start, uint64_t end,
     return 0;
 }
 
-/* Give what lies within TOUCHED. */
+/* Give the code within TOUCHED. */
 static int give_span(struct hand_over *over, const struct address_span *touched)
 {
     struct player *player = over->player;
@@ -121,7 +121,7 @@ static uint32_t *inherited_of(struct player *player)
     return player->inherited;
 }
 
-/* The rings of what was given. */
+/* The rings of the given functions. */
 static void number_pieces(struct hand_over *over)
 {
     struct inheritance *inheritance = over->inheritance;

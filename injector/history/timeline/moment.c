@@ -1,4 +1,4 @@
-/* The end of a moment: what of it can be seen becomes changes.  See player.h. */
+/* The end of a moment: its visible events become changes.  See player.h. */
 #include "injector/history/timeline/player.h"
 
 #include <stdlib.h>
@@ -33,9 +33,9 @@ static int compare_addresses(const void *left, const void *right, void *context)
     return a < b ? -1 : a > b;
 }
 
-/* Add the changes that give the moment's functions, BY_ADDRESS, what they still own of their
- * addresses.  Each range is looked at once: of functions that were loaded into one another each
- * would look at all that are inside it. */
+/* Add the changes that give the moment's functions, BY_ADDRESS, the part of their addresses that
+ * they still own.  Each range is looked at once: of functions that were loaded into one another
+ * each would look at all that are inside it. */
 static int show_ranges(struct player *player, const uint32_t *by_address)
 {
     const struct jit_function *functions = player->timeline->log->functions;

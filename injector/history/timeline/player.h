@@ -1,5 +1,5 @@
-/* The state of one process while its timeline is played: what timeline.c, moment.c, remap.c and
- * fork.c share. */
+/* The state of one process while its timeline is played, shared by timeline.c, moment.c, remap.c
+ * and fork.c. */
 #ifndef PERFJIT_PLAYER_H
 #define PERFJIT_PLAYER_H
 
@@ -7,7 +7,7 @@
 #include "injector/history/timeline/change.h"
 #include "injector/log/code/jit_process.h"
 
-/* What has happened since the last sample and is not yet a change. */
+/* The events since the last sample that are not yet a change. */
 struct moment {
     uint64_t time_ns; /* of its first event */
     uint32_t *loaded; /* functions, in the order of their loads */
@@ -23,7 +23,7 @@ struct player {
     struct findings *findings;
     struct address_map owners; /* live functions */
     struct address_map shown;  /* the last function that became a change there, dead or alive */
-    struct address_map backed; /* index into mappings: what the profile's records say is there */
+    struct address_map backed; /* index into mappings: the mapping there by the profile's records */
     const struct recorded_map **mappings;
     size_t mapping_count, mapping_capacity;
     struct address_map mapped_since; /* index into times: when the addresses were mapped last */
@@ -42,7 +42,7 @@ struct player {
     size_t late_count, late_capacity;
 };
 
-/* Turn what can be seen of the moment into changes; the next event begins another. */
+/* Turn the visible events of the moment into changes; the next event begins another. */
 int player_end_moment(struct player *player);
 
 int player_add_change(struct player *player, struct change change);
@@ -50,7 +50,7 @@ int player_add_change(struct player *player, struct change change);
 /* FUNCTION is seen: its place in line among those that had its addresses. */
 int player_set_generation(struct player *player, uint32_t function);
 
-/* Note that MAP is what stands at [START, END). */
+/* Note that MAP is the mapping at [START, END). */
 int player_set_backed(struct player *player, uint64_t start, uint64_t end,
                       const struct recorded_map *map);
 
@@ -69,15 +69,16 @@ int player_place_late(struct player *player);
 /* Make the timeline's own log, whose functions can be changed, if there is none yet. */
 int player_own_log(struct player *player);
 
-/* pieces.c: function INDEX is loaded, which belongs to the one before it if both are pieces of one
- * function; piece FROM is TO now; the piece after INDEX in the ring, INDEX itself if it is alone.
+/* Three calls of pieces.c.  Function INDEX is loaded: it belongs to the one before it if both are
+ * pieces of one function.  Piece FROM is TO now.  The last returns the piece after INDEX in the
+ * ring, INDEX itself if it is alone.
  */
 void player_link_piece(struct player *player, uint32_t index);
 void player_move_piece(struct player *player, uint32_t from, uint32_t to);
 uint32_t player_next_piece(const struct player *player, uint32_t index);
 
-/* fork.c: set down what the child of fork number FORK inherits; and begin with INHERITANCE,
- * whose functions stand in PARENT. */
+/* fork.c.  The first sets down the code that the child of fork number FORK inherits.  The second
+ * begins with INHERITANCE, whose functions stand in PARENT. */
 int player_hand_over(struct player *player, size_t fork);
 int player_take_over(struct player *player, const struct inheritance *inheritance,
                      const struct timeline *parent);

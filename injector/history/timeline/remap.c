@@ -1,8 +1,8 @@
 /* The profile's own mappings in a timeline: see timeline.h.
  *
- * A mapping over live JIT code is either the arena itself, logged again because the runtime flipped
- * its protection or let it grow, or something else that took the code's place.  munmap is not
- * recorded, so that only the new mapping shows which of the two it is:
+ * A mapping over live JIT code is one of two things.  It is the arena itself, logged again because
+ * the runtime flipped its protection or let it grow.  Or it is something else that took the code's
+ * place.  An munmap is not recorded, so only the new mapping shows which of the two it is:
  *
  *   memory by its name        the arena.  A JIT's memory has no other content to be mapped.
  *   a file                    the arena if it is the file that was there, with the same offset at
@@ -35,8 +35,8 @@ static bool is_same_file(const struct perf_map *a, const struct perf_map *b)
            strncmp(a->filename, b->filename, length) == 0;
 }
 
-/* Whether MAP, over live code, can't be but the memory that the code is in; BEFORE, or NULL, is
- * what was mapped there. */
+/* Whether MAP, over live code, must be the memory that the code is in.  BEFORE, or NULL, is the
+ * mapping that was there before. */
 static bool is_arena(const struct perf_map *map, const struct recorded_map *before)
 {
     if (perf_map_is_memory(map))
@@ -104,8 +104,8 @@ static int restore_part(struct player *player, uint32_t index, uint64_t start, u
     return 0;
 }
 
-/* Add again what mapping INDEX, whose record is dropped, covers and no earlier mapping of the same
- * memory did. */
+/* The record of mapping INDEX is dropped.  Add again those of its addresses that no earlier mapping
+ * of the same memory covered. */
 static int restore_new_parts(struct player *player, uint32_t index)
 {
     const struct recorded_map *map = &player->process->maps[index];
@@ -134,8 +134,8 @@ static int end_code(struct player *player, uint64_t start, uint64_t end)
 }
 
 /* From when on the recording has the process's mappings: from its beginning, or, of one that was
- * there before, from the first sample.  What was executable before that, and still was then, perf
- * record wrote down. */
+ * there before, from the first sample.  Memory that was executable before that, and still was then,
+ * is in the records that perf record wrote. */
 static uint64_t maps_known_ns(const struct player *player)
 {
     uint64_t begin_ns = player->process->begin.time_ns;
@@ -194,8 +194,9 @@ static int note_late(struct player *player, uint32_t index)
     return 0;
 }
 
-/* A reader takes them where they stand in the file, between two rounds of records, and then they
- * take the place of code that it has got by then: perf has it back only when it is loaded anew. */
+/* A reader takes such a mapping at its place in the file, between two rounds of records.  The
+ * mapping then hides the code that the reader has by then.  In perf the code is back only when it
+ * is loaded anew. */
 int player_place_late(struct player *player)
 {
     for (size_t i = 0; i < player->late_count; i++) {

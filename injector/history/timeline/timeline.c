@@ -172,7 +172,7 @@ static int add_unloaded(struct moment *moment, const struct address_range *range
     return 0;
 }
 
-/* What OWNER (NO_FUNCTION: anybody) still owns of the addresses is free. */
+/* Free the addresses in [START, END) that OWNER (NO_FUNCTION: any function) still owns. */
 static int vacate(struct player *player, uint64_t start, uint64_t end, uint32_t owner)
 {
     struct address_place place;
@@ -214,8 +214,8 @@ static int end_whole(struct player *player, uint32_t index)
     return 0;
 }
 
-/* Whether OWNER is what dump number DUMP calls CODE_INDEX.  A child's dump goes on with its
- * parent's numbers. */
+/* Whether OWNER is the function with CODE_INDEX in dump number DUMP.  A child's dump goes on with
+ * its parent's numbers. */
 static bool owns_index(const struct player *player, uint32_t owner, uint32_t dump,
                        uint64_t code_index)
 {
@@ -232,7 +232,7 @@ static const char *dump_path(const struct player *player, uint32_t dump)
     return dump < player->process->dump_count ? player->process->dump_paths[dump] : "a dump";
 }
 
-/* Function TO is what FROM was, elsewhere. */
+/* Function TO gets FROM's content, elsewhere. */
 static int move_content(struct player *player, uint32_t from, uint32_t to)
 {
     if (player_own_log(player))
@@ -321,7 +321,7 @@ static int play_code_event(struct player *player, const struct code_event *event
 
 /* ---- Forks and the end ---- */
 
-/* perf copies the parent's maps when it reads the FORK: what is loaded later must come later. */
+/* perf copies the parent's maps when it reads the FORK: later loads must come later. */
 static int play_fork(struct player *player, size_t index)
 {
     const struct jit_fork *fork = &player->process->forks[index];
@@ -358,9 +358,9 @@ struct play_progress {
     size_t event, map, fork;
 };
 
-/* What comes next, and when.  Of an event and a record of the same time the event comes first, as
- * it does in the output. What a dump says about the time before the life can only have been stamped
- * too early. */
+/* The next step, and its time.  If an event and a record have the same time, the event comes first,
+ * as it does in the output.  A time in a dump that is before the life must be a stamp that is too
+ * early. */
 static enum step next_step(const struct player *player, const struct play_progress *progress,
                            uint64_t *time_ns)
 {
@@ -490,7 +490,7 @@ static void free_player(struct player *player)
     free(player->moment.unloaded);
 }
 
-/* Begin TIMELINE, with what PARENT's, or NULL, has for it. */
+/* Begin TIMELINE, with the inheritance in PARENT's, or NULL. */
 static int begin(struct player *player, const struct timeline *parent)
 {
     struct timeline *timeline = player->timeline;

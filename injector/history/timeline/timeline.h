@@ -1,17 +1,17 @@
-/* Which function had which addresses when: a process's code events and mappings, played in time
- * order.
+/* A process's code events and mappings, played in time order.  They say which function had which
+ * addresses when.
  *
  * perf shows for an address the newest mapping that covers it.  So the answer is a list of
  * *changes*: from this moment on, these addresses belong to that function (or to nobody, after an
  * unload).  Nothing can be seen between two samples, so all that happens between two of them is one
- * moment: a run of functions that are compiled one after the other becomes one change each at the
- * same time, which the image plan joins into one record.  A function that was replaced before a
- * sample could hit it does not appear at all.
+ * moment.  Functions that are compiled one after the other become one change each at the same time.
+ * The image plan joins these changes into one record.  A function that was replaced before a sample
+ * could hit it does not appear at all.
  *
  * The profile's own mappings take part.  A mapping of another file over JIT code ends that code.
- * An anonymous one over live JIT code is the arena itself, logged again because the runtime flipped
- * its protection or let it grow: such a record would hide the code and is dropped, and if it also
- * covers addresses that no earlier mapping did, those parts are added again.
+ * An anonymous mapping over live JIT code is the arena itself, logged again because the runtime
+ * flipped its protection or let it grow.  Such a record would hide the code, and is therefore
+ * dropped.  If it also covers addresses that no earlier mapping did, those parts are added again.
  */
 #ifndef PERFJIT_TIMELINE_H
 #define PERFJIT_TIMELINE_H

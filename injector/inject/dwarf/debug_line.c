@@ -6,7 +6,7 @@
 
 #include <dwarf.h>
 
-/* Of JIT code most rows are a few lines from the one before, and a few instructions. */
+/* In JIT code most rows are a few lines from the one before, and a few instructions. */
 enum {
     LINE_BASE = -4,
     LINE_RANGE = 12,

@@ -37,7 +37,7 @@ struct debug_lines {
     size_t unit_file_count, unit_file_capacity;
 };
 
-/* Begin a unit.  Returns the offset of its program in the section: what DW_AT_stmt_list says. */
+/* Begin a unit.  Returns the offset of its program in the section, for DW_AT_stmt_list. */
 size_t debug_line_begin_unit(struct debug_lines *lines);
 
 /* The number in this unit of the file that string number STRING names. */

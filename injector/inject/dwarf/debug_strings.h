@@ -23,7 +23,7 @@ struct debug_strings {
  * Control characters become spaces: perf reads addr2line's answers line by line. */
 uint32_t debug_strings_add(struct debug_strings *strings, const char *text, size_t bytes);
 
-/* Where string NUMBER stands in the section. */
+/* The offset of string NUMBER in the section. */
 uint32_t debug_strings_offset(const struct debug_strings *strings, uint32_t number);
 
 /* String NUMBER, NUL-terminated, until the next one is added. */

@@ -1,12 +1,13 @@
-/* .debug_info and what belongs to it: units, functions, and the calls that were inlined in them.
+/* .debug_info and its sections: units, functions, and the calls that were inlined in them.
  *
  *     DW_TAG_compile_unit
  *         DW_TAG_subprogram              of a callee that was inlined somewhere: DW_AT_inline
  *         DW_TAG_subprogram              a function
  *             DW_TAG_inlined_subroutine  a call in it, and in that its calls
  *
- * .debug_abbrev has a declaration for each shape of these; .debug_ranges the addresses of what is
- * in several pieces; .debug_aranges which unit an address is in (libdw looks nowhere else).
+ * .debug_abbrev has a declaration for each shape of these entries.  .debug_ranges has the addresses
+ * of entries in several pieces.  .debug_aranges has the unit of each address (libdw looks nowhere
+ * else).
  *
  * DWARF 4: perf 6.1, binutils 2.40, elfutils 0.188, LLVM 14 and gdb 13 read it, and older ones.
  * docs/decisions/source-lines.md.
@@ -24,7 +25,7 @@ struct debug_range {
     uint32_t next; /* of the same inlined call: number + 1; 0: none */
 };
 
-/* What is found out about an inlined call before its entry is put. */
+/* Facts about an inlined call, collected before its entry is put. */
 struct debug_call {
     uint64_t open_at;                 /* where its present range began, while it is open */
     uint32_t first_range, last_range; /* numbers + 1 */

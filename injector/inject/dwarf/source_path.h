@@ -1,4 +1,5 @@
-/* What a source file is called in debug info, so that tools find it and perf shows its lines.
+/* Makes the name of a source file in debug info from the name in the dump.  With the new name tools
+ * find the file, and perf shows its lines.
  *
  *     a dump says                        becomes
  *     /a/b.js                            the same: a path stays as it is
@@ -8,9 +9,10 @@
  *     node:internal/util                 node_internal/util
  *     https://deno.land/x/mod.ts         https_//deno.land/x/mod.ts
  *
- * V8 names ES modules, and Deno all of its scripts, by URL.  perf (6.1 to 7.2) takes what addr2line
- * answers, "FILE:LINE", apart at the first colon, and shows "file:0" for the whole of such a file.
- * What is no path nobody can open, so that it loses nothing with its colons.
+ * V8 names ES modules, and Deno all of its scripts, by URL.  The answer of addr2line is
+ * "FILE:LINE".  Versions 6.1 to 7.2 of perf split the answer at the first colon, and show "file:0"
+ * for the whole of such a file.  A name that is no path can't be opened anyway, so nothing is lost
+ * with its colons.
  */
 #ifndef PERFJIT_SOURCE_PATH_H
 #define PERFJIT_SOURCE_PATH_H

@@ -60,7 +60,7 @@ static int copy_file(const char *from, const char *to)
     return result;
 }
 
-/* What is there already has the same build-id: it is the same file. */
+/* A file that is there already has the same build-id: it is the same file. */
 static int put_file(char *elf, const char *path)
 {
     if (make_folders(elf))
@@ -122,7 +122,7 @@ static int add_image(const struct image_plan *plan, const struct jit_processes *
     return result;
 }
 
-/* Add what PROCESS maps: its own images, and, unless they ARE_THERE, those of all. */
+/* Add the files that PROCESS maps: its own images, and, unless they ARE_THERE, those of all. */
 static int add_images_of(const struct image_plan *plan, const struct jit_processes *processes,
                          uint32_t process, bool are_there, const char *dso_dir, const char *home)
 {
@@ -135,7 +135,7 @@ static int add_images_of(const struct image_plan *plan, const struct jit_process
     return 0;
 }
 
-/* Root fills nobody else's: what is a folder there its owner decides. */
+/* Root fills no other user's cache: a folder there is its owner's decision. */
 static bool is_own_home(const char *home)
 {
     struct stat status;

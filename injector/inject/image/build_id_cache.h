@@ -10,8 +10,8 @@
 #include "injector/inject/layout/jit_image.h"
 
 /* Add the files of PLAN's images, which are in directory DSO_DIR (absolute), to the cache of the
- * user whose home is HOME (NULL: unknown), if a process that maps them lives where they are not.
- * Reports that as a finding, also if they can't be added. */
+ * user whose home is HOME (NULL: unknown).  This is done if a process that maps them runs where
+ * these files are missing.  Reports that as a finding, also if they can't be added. */
 void build_id_cache_fill(const struct image_plan *plan, const struct jit_processes *processes,
                          const char *dso_dir, const char *home, struct findings *findings);
 

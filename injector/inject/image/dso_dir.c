@@ -14,7 +14,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* What this project's files in such a directory are named: image_name.c.  Some are in folders. */
+/* The patterns of this project's file names in such a directory: image_name.c.  Some are in
+ * folders. */
 static const char file_pattern[] = "jit-[0-9]*-[0-9]*-*.so";
 static const char folder_pattern[] = "[0-9a-f][0-9a-f][0-9a-f][0-9a-f]"
                                      "[0-9a-f][0-9a-f][0-9a-f][0-9a-f]";
@@ -78,9 +79,9 @@ static bool folder_of(const char *name, char folder[FOLDER_NAME_BYTES])
     return slash;
 }
 
-/* Where the file NAME in the directory DIR_FD is: the directory's descriptor, which is the
- * caller's, or -1 with errno; *BASE is its name there.  MAKE its folder.  What leads elsewhere is
- * none. */
+/* The directory of the file NAME in the directory DIR_FD.  Returns its descriptor, which is the
+ * caller's, or -1 with errno.  *BASE is the file's name in it.  MAKE its folder.  A link to another
+ * directory counts as missing. */
 static int open_folder(int dir_fd, const char *name, bool make, const char **base)
 {
     char folder[FOLDER_NAME_BYTES] = ".";
@@ -191,8 +192,8 @@ static int add_entry(struct dso_names *names, int fd, const char *folder, const 
     return result;
 }
 
-/* Add to NAMES the files in the directory FD that are named like this project's.  FOLDER is what
- * that is called in the directory that it is all about, or "".  Returns 0, or -1 with errno. */
+/* Add to NAMES the files in the directory FD that are named like this project's.  FOLDER is the
+ * name of FD in the main directory, or "".  Returns 0, or -1 with errno. */
 static int list(struct dso_names *names, int fd, const char *folder)
 {
     int copy = openat(fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
@@ -226,7 +227,7 @@ static void remove_file(int dir_fd, const char *name)
     remove_folder(dir_fd, name);
 }
 
-/* Remove from the directory FD what is named in NAMES but not in KEPT. */
+/* Remove from the directory FD the files that are named in NAMES but not in KEPT. */
 static void remove_files(int fd, const struct dso_names *names, const struct dso_names *kept)
 {
     for (size_t i = 0; i < names->count; i++)
@@ -236,8 +237,8 @@ static void remove_files(int fd, const struct dso_names *names, const struct dso
 
 /* ---- Into place ---- */
 
-/* The directory is there already: put the files into it.  Through a descriptor, since whoever may
- * write to its parent can put something else at its path. */
+/* The directory is there already: put the files into it.  This uses a descriptor, since any user
+ * who may write to its parent can put something else at its path. */
 static int put_into(struct dso_dir *dir)
 {
     dir->place_fd = open(dir->path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);

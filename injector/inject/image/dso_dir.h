@@ -2,8 +2,8 @@
  *
  * If the directory is new, it appears with one rename.  If it exists, the files are renamed into it
  * one by one; their names carry their build-id, so that none overwrites another with other
- * contents.  The default directory, <output>.dso, belongs to its output alone: what an earlier run
- * left in it is removed, when the output that needed it is replaced.
+ * contents.  The default directory, <output>.dso, belongs to its output alone.  Files of an earlier
+ * run are removed when their output is replaced.
  */
 #ifndef PERFJIT_DSO_DIR_H
 #define PERFJIT_DSO_DIR_H
@@ -21,7 +21,7 @@ struct dso_dir {
     char *path;               /* absolute */
     char *temporary;          /* NULL once in place or removed */
     int fd;                   /* of the temporary directory */
-    bool own;                 /* what is in it from before may be removed */
+    bool own;                 /* files from before may be removed */
     bool is_new;              /* it was not there before dso_dir_commit */
     int place_fd;             /* of the directory that was there, -1: none */
     struct dso_names names;   /* of the files, if it was there */
@@ -47,13 +47,13 @@ int dso_dir_create(int dir_fd, const char *name);
 /* Put the files in place.  Returns 0, or -1 with the failure text set. */
 int dso_dir_commit(struct dso_dir *dir, struct findings *findings);
 
-/* Take the files away again: what names them could not be written. */
+/* Take the files away again: the file that names them could not be written. */
 void dso_dir_undo(struct dso_dir *dir);
 
-/* What names them is written: remove what nothing names any more. */
+/* The file that names them is written: remove the files that are named no more. */
 void dso_dir_finish(struct dso_dir *dir);
 
-/* Release; what was not committed is removed. */
+/* Release; files that were not committed are removed. */
 void dso_dir_close(struct dso_dir *dir);
 
 #endif

@@ -42,9 +42,9 @@ static const char *const section_names[SECTIONS] = {
     [SECTION_SHSTRTAB] = ".shstrtab",
 };
 
-/* What is loaded stands in front, and is one segment if it can be: perf 6.1 goes through the
- * segments anew for each symbol, up to the one that it lies in.  Of what is loaded the text is the
- * last (elf_image.h).  The tables' segments come into play only if there are tables. */
+/* Loaded parts stand in front, and are one segment if possible: perf 6.1 goes through the segments
+ * anew for each symbol, up to the symbol's own.  The text is the last of the loaded parts
+ * (elf_image.h).  The tables' segments come into play only if there are tables. */
 enum segment {
     SEGMENT_HEADERS,
     SEGMENT_TABLES,
@@ -81,7 +81,7 @@ struct elf_writer {
     uint8_t note[NOTE_BYTES];
     uint64_t phdrs_start;
     uint64_t note_start;
-    uint64_t end; /* of what has been placed so far */
+    uint64_t end; /* of the sections placed so far */
     struct progress *progress;
 };
 
@@ -117,8 +117,8 @@ static int make_unwind_tables(struct elf_writer *writer)
                : 0;
 }
 
-/* The build-id covers all that a reader can tell two images apart by, the place in the process
- * included: perf takes files with equal build-ids for one file, and equal code at two addresses is
+/* The build-id covers all by which a reader can tell two images apart, also the place in the
+ * process.  For perf, files with equal build-ids are one file, and equal code at two addresses is
  * common (CPython's trampolines; python/cpython#139544). */
 static int fill_build_id(struct elf_writer *writer)
 {
@@ -159,7 +159,7 @@ static void fill_note(struct elf_writer *writer)
 
 /* ---- Sections and segments ---- */
 
-/* Place a section of BYTES at the end of what has been placed, aligned. */
+/* Place a section of BYTES at the end of the placed ones, aligned. */
 static uint64_t place(struct elf_writer *writer, uint64_t bytes, uint64_t alignment)
 {
     uint64_t at = (writer->end + alignment - 1) / alignment * alignment;
@@ -205,8 +205,8 @@ static int add_section(struct elf_writer *writer, enum section section, GElf_Shd
     return gelf_update_shdr(scn, &shdr) ? 0 : -1;
 }
 
-/* The note is part of what is loaded if it stands in the headers' page, and not if it stands after
- * the text, where it would make libdw's module longer. */
+/* The note is loaded if it stands in the headers' page.  It is not loaded if it stands after the
+ * text: there it would make libdw's module longer. */
 static int add_note(struct elf_writer *writer)
 {
     bool loaded = writer->note_start < writer->image->text_start;

@@ -1,4 +1,4 @@
-/* An image as an ELF file: what perf, gdb, objdump and the rest open to name and show JIT code.
+/* An image as an ELF file, which perf, gdb, objdump and others open to name and show JIT code.
  *
  *     offset = virtual address
  *     0           ELF header, and in the same page program headers and .note.gnu.build-id
@@ -9,7 +9,7 @@
  *                 .symtab, .strtab: a symbol for each function (symbol_table.h)
  *                 .shstrtab, section headers
  *
- * The first PT_LOAD starts at 0, because perf takes its page for the file's base; the last one is
+ * The first PT_LOAD starts at 0, because perf takes its page for the file's base.  The last one is
  * the text's, because libdw takes its end for the module's, and the tables may stand after other
  * libraries.  Without tables it is one and the same.  docs/decisions/unwind-tables.md has more.
  */

@@ -1,4 +1,4 @@
-/* What an image's file is called. */
+/* The name of an image's file. */
 #ifndef PERFJIT_IMAGE_NAME_H
 #define PERFJIT_IMAGE_NAME_H
 

@@ -13,7 +13,7 @@ struct text_stream {
     XXH3_state_t *digest; /* or NULL: it is written */
     uint8_t *buffer;
     size_t buffered;
-    uint64_t end; /* file offset after what was put */
+    uint64_t end; /* file offset after the written bytes */
 };
 
 /* Pass on COUNT bytes that end at the stream's end. */

@@ -1,8 +1,9 @@
-/* The code of an image, from the mapped dumps into the file, and what the build-id takes of it.
+/* The code of an image, from the mapped dumps into the file, and the part of it that the build-id
+ * covers.
  *
  * Functions are small: they are put together in a buffer that fits into a core's cache, and from
- * there taken to the digest or written with large system calls.  (100 000 functions with one
- * pwritev for each 1024 of them: 1.4 times the time.) Between neighbours a few zeros go along;
+ * there taken to the digest or written with large system calls.  (One pwritev for each 1024 of 100
+ * 000 functions takes 1.4 times as long.)  Small gaps of zeros between neighbours are written, too;
  * larger gaps stay holes.
  */
 #ifndef PERFJIT_IMAGE_TEXT_H

@@ -13,7 +13,7 @@
 
 /* ---- What the symbol in front of a body says ---- */
 
-/* What the symbol in front of a body says, where several share one symbol: perf annotate
+/* The symbol in front of a body, for the case that several bodies share one symbol: perf annotate
  * shows it.
  *
  *     body 2 of 3, tier2, loaded at 12345.678901
@@ -22,7 +22,7 @@
 
 enum { NS_PER_S = 1000000000, NS_PER_US = 1000 };
 
-/* Put into TEXT what is said of body NUMBER, from 0 on, of ROW, without a NUL.  Returns its length.
+/* Put the label of body NUMBER, from 0 on, of ROW into TEXT, without a NUL.  Returns its length.
  */
 static size_t body_label(char text[BODY_LABEL_BYTES], const struct jit_image *image,
                          const struct image_row *row, uint32_t number)
@@ -92,7 +92,7 @@ static void end_name(struct symbol_table *table)
     table->strings[table->strings_bytes++] = '\0';
 }
 
-/* The name of FUNCTION without what ROW cuts out.  Returns where it stands. */
+/* The name of FUNCTION without the parts that ROW cuts out.  Returns where it stands. */
 static size_t add_name(struct symbol_table *table, const struct jit_function *function,
                        const struct image_row *row)
 {

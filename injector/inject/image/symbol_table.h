@@ -1,9 +1,10 @@
 /* The symbols of an image, .symtab and .strtab: a local FUNC symbol for each function, with its
  * size.
  *
- * They stand as in a heap, not by address: the middle one first, then those in the middle of each
- * half, and so on.  perf puts one after the other into a red-black tree.  By address each would go
- * down all of its right side, twice as far as the tree has to be deep, and turn something there.
+ * They stand as in a heap, not by address: the middle one first, then the middle ones of each half,
+ * and so on.  The reason is that perf puts one after the other into a red-black tree.  By address
+ * each would go down all of its right side, twice as far as the tree has to be deep, and turn
+ * something there.
  */
 #ifndef PERFJIT_SYMBOL_TABLE_H
 #define PERFJIT_SYMBOL_TABLE_H
@@ -25,7 +26,7 @@ struct symbol_table {
  * case. */
 int symbol_table_make(struct symbol_table *table, const struct jit_image *image, int class);
 
-/* Fill it.  SECTION is the index of that which the functions are in. */
+/* Fill it.  SECTION is the index of the functions' section. */
 void symbol_table_fill(struct symbol_table *table, const struct jit_image *image, unsigned section);
 
 void symbol_table_free(struct symbol_table *table);

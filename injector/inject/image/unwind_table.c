@@ -9,7 +9,7 @@
 
 enum {
     CIES_KEPT = 16,
-    MIN_HDR_BYTES = 24, /* perf 6.1 reads 20 bytes, whatever the table's size */
+    MIN_HDR_BYTES = 24, /* perf 6.1 reads 20 bytes, also of a smaller table */
 };
 
 /* sdata4 reaches 2 GiB; the text of an image spans 1 GiB at most (image_plan.c). */
@@ -74,7 +74,7 @@ static uint64_t align(uint64_t value)
     return (value + EH_FRAME_ALIGN_BYTES - 1) / EH_FRAME_ALIGN_BYTES * EH_FRAME_ALIGN_BYTES;
 }
 
-/* IMAGE is left without tables, and that is said, if there is no room. */
+/* If there is no room, IMAGE is left without tables, and that is reported. */
 static void place(struct jit_image *image, const struct jit_process *process,
                   struct table_space *space, struct findings *findings)
 {

@@ -12,11 +12,11 @@
 #include "injector/inject/layout/image_plan.h"
 
 /* Decide how large the tables of each image of process PROCESS_INDEX are and where they stand: set
- * its tables_start and the sizes.  In a process that logged no unwind tables there are none.  Where
- * some functions have tables, an image of functions without gets an empty one: perf 6.1 with
- * libunwind gives up at a file without .eh_frame, but goes on by frame pointers where the tables
- * merely say nothing, and a runtime that writes empty tables (V8) means just that.  Returns 0, or
- * -1 with the failure text set. */
+ * its tables_start and the sizes.  In a process that logged no unwind tables there are none.  If
+ * some functions have tables, an image of functions without tables gets an empty table.  perf 6.1
+ * with libunwind gives up at a file without .eh_frame.  With an empty table it goes on by frame
+ * pointers.  A runtime that writes empty tables (V8) wants exactly that.  Returns 0, or -1 with the
+ * failure text set. */
 int unwind_tables_place(struct image_plan *plan, const struct jit_process *processes,
                         uint32_t process_index, struct findings *findings);
 

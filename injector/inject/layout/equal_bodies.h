@@ -1,5 +1,5 @@
-/* Bodies of one function that need only one place in a file: equal in their bytes, in the lines
- * and inlined calls that are known of them, and in name. */
+/* Bodies of one function that need only one place in a file.  They are equal in their bytes, in
+ * their known lines and inlined calls, and in name. */
 #ifndef PERFJIT_EQUAL_BODIES_H
 #define PERFJIT_EQUAL_BODIES_H
 

@@ -18,8 +18,8 @@ struct foreign_maps {
     size_t count, capacity;
 };
 
-/* Collect what PROCESS, or one that it inherited from, ever mapped of files.  Returns 0, or -1
- * without memory.  Release with foreign_maps_free in either case. */
+/* Collect the mappings of files that PROCESS, or one that it inherited from, ever had.  Returns 0,
+ * or -1 without memory.  Release with foreign_maps_free in either case. */
 int foreign_maps_open(struct foreign_maps *maps, const struct jit_process *process);
 
 /* Whether one lies wholly in [START, END): one with code of the process's own in it does not count.

@@ -9,9 +9,8 @@
 #include <string.h>
 
 enum {
-    /* libelf fills with zeros what lies in front of headers that stand after the text: a larger
-     * function that is logged without its bytes gets a page for them in front of it, and stays a
-     * hole. */
+    /* libelf fills the bytes in front of headers after the text with zeros.  A larger function that
+     * is logged without its bytes gets a page for its headers in front of it, and stays a hole. */
     MAX_CLOSE_HOLE_BYTES = 1 << 20,
 };
 
@@ -22,7 +21,7 @@ struct planner {
     const struct jit_function *functions; /* the timeline's */
     struct function_place *places;        /* of the functions */
     uint32_t process;                     /* index */
-    struct foreign_maps foreign;          /* what no image may reach over; empty: anything */
+    struct foreign_maps foreign;          /* ranges that no image may reach over; empty: none */
 };
 
 /* How many of the COUNT functions at PLACED make one neighbourhood with the first, with nothing of
@@ -72,9 +71,9 @@ uint64_t image_plan_base(uint64_t addr)
     return addr / IMAGE_PAGE_BYTES * IMAGE_PAGE_BYTES - IMAGE_PAGE_BYTES;
 }
 
-/* An image that is CLOSE to another one gets no more than an ELF header in front of it: libdw takes
- * all from there to the text's end for one module, and modules that are on one stack must not
- * overlap. */
+/* An image that is CLOSE to another one gets no more than an ELF header in front of it.  The reason
+ * is libdw's module, which reaches from there to the text's end.  Modules that are on one stack
+ * must not overlap. */
 static void place(const struct planner *planner, struct jit_image *image, bool close)
 {
     const struct jit_function *functions = planner->functions;

@@ -1,8 +1,8 @@
-/* Which functions share one ELF file, and where each stands in it.
+/* Plans which functions share one ELF file, and where each stands in the file.
  *
  * An image is a picture of a piece of the address space: the file offset and the virtual address of
- * a byte are both its run-time address minus the image's base.  One base for all that is in a file
- * is what perf's unwinders need, and it makes every record of the file say the same start - pgoff.
+ * a byte are both its run-time address minus the image's base.  The unwinders of perf need one base
+ * for all in a file.  With one base, every record of the file has the same start - pgoff.
  *
  *     file     0        HEAD        text_end
  *              | headers | function  function   function |  tables, symbols ...
@@ -13,9 +13,9 @@
  * by generation: a function at addresses that an earlier one had goes to another image.
  *
  * Images of two generations reach over each other.  Names don't mind, but libdw unwinds by the one
- * module that it takes to be at an address.  So where perf will unwind (LAYOUT_APART), each
- * function that shares addresses with another is alone in its image, and the others make one image
- * for each run between those and between the files that are mapped (foreign_maps.h).
+ * module that it takes to be at an address.  If perf will unwind (LAYOUT_APART), each function that
+ * shares addresses with another is alone in its image.  The others make one image for each run
+ * between these functions and between the mapped files (foreign_maps.h).
  */
 #ifndef PERFJIT_IMAGE_PLAN_H
 #define PERFJIT_IMAGE_PLAN_H
@@ -32,8 +32,8 @@ enum image_layout {
  * function's page. */
 uint64_t image_plan_base(uint64_t addr);
 
-/* Add what is planned of PROCESS, which is the next one of the processes, by its TIMELINE.  Returns
- * 0, or -1 with the failure text set. */
+/* Add the plan for PROCESS, which is the next one of the processes, by its TIMELINE.  Returns 0, or
+ * -1 with the failure text set. */
 int image_plan_add(struct image_plan *plan, const struct jit_process *process,
                    const struct timeline *timeline, enum image_layout layout,
                    struct findings *findings);

@@ -20,7 +20,7 @@ struct name_planner {
     struct equal_bodies equal;
     uint32_t *firsts; /* of the group that is being placed: which of its bodies stands for which */
     size_t body_count, row_count; /* placed so far: of plan->bodies and plan->rows */
-    uint64_t end;                 /* of what is in the image so far */
+    uint64_t end;                 /* of the image's content so far */
     const struct image_body *last;
 };
 
@@ -55,8 +55,8 @@ static int add_image(struct name_planner *planner, uint32_t part)
     return 0;
 }
 
-/* Where BODY of FUNCTION goes, or, with NULL, what has no address.  What lies right behind the one
- * before in memory does so in the file: one map record can cover both. */
+/* The offset for BODY of FUNCTION.  BODY is NULL if the code has no address.  If a body lies right
+ * behind the one before in memory, it does so in the file, too: one map record can cover both. */
 static uint64_t next_offset(const struct name_planner *planner, const struct image_body *body,
                             const struct jit_function *function)
 {

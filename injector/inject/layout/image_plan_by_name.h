@@ -6,10 +6,10 @@
  *
  * perf tells two symbols apart by file, start and end, never by name.  A JIT compiles one function
  * again and again, in all workers of a server, and in the layout of image_plan.h each time makes a
- * row.  Here a body's offset has nothing to do with its address: one file serves all processes, and
- * a body that is equal to another one of its function, byte for byte and line for line, needs no
- * place of its own.  perf's own unwinders need one base for a file, so that this is for recordings
- * without user stacks; and its images have no unwind tables.
+ * row.  Here a body's offset has nothing to do with its address, so one file serves all processes.
+ * A body that is equal to another body of its function, byte for byte and line for line, needs no
+ * place of its own.  The unwinders of perf need one base for a file, so this layout is for
+ * recordings without user stacks.  Its images have no unwind tables.
  */
 #ifndef PERFJIT_IMAGE_PLAN_BY_NAME_H
 #define PERFJIT_IMAGE_PLAN_BY_NAME_H

@@ -1,4 +1,4 @@
-/* Images, which become ELF files, and what stands in them where.
+/* Images, which become ELF files, and the places of functions in them.
  *
  * How they are planned: image_plan.h, image_plan_by_name.h.
  */
@@ -25,7 +25,7 @@ struct image_body {
     uint32_t number;                     /* of the function in the log */
 };
 
-/* Bodies side by side with one symbol, which has their name without what stands at CUT_AT. */
+/* Bodies side by side with one symbol.  It has their name without the part at CUT_AT. */
 struct image_row {
     uint32_t first, count; /* of the image's bodies */
     uint32_t cut_at, cut_bytes;
@@ -62,7 +62,7 @@ struct function_place {
                            and named */
 };
 
-/* What is planned of one process. */
+/* The plan for one process. */
 struct process_plan {
     struct function_place *places; /* of all functions of its timeline's log */
     struct image_body *bodies;     /* the visible ones by image, then by address */
@@ -110,8 +110,8 @@ static inline bool image_row_is_labelled(const struct image_row *row)
 
 enum {
     BODY_LABEL_BYTES = 128, /* of such a symbol's name, at most */
-    /* Of zeros in front of the first of them: where two symbols stand at one address objdump shows
-     * the function's, and of so many zeros "...". */
+    /* The zeros in front of the first body.  If two symbols stand at one address, objdump shows the
+     * function's; it shows this many zeros as "...". */
     ROW_LEAD_BYTES = 16,
 };
 

@@ -87,7 +87,7 @@ static uint32_t machine_of(struct grouping *grouping, const struct jit_dump *dum
     return (uint32_t)to->machine_count++;
 }
 
-/* A name without what is cut out of it. */
+/* A name without the parts that are cut out. */
 struct row_name {
     const char *text;
     size_t front, back, bytes; /* it is [0, front) and [back, bytes) */
@@ -99,7 +99,7 @@ static struct row_name name_of(const struct jit_function *function, struct tier_
                              function->name_bytes};
 }
 
-/* Of a name in two pieces. */
+/* The hash of a name in two pieces. */
 static uint64_t hash_pieces(const struct row_name *name)
 {
     XXH3_state_t state;
@@ -199,7 +199,7 @@ static int compare_loads(const void *left, const void *right)
     return a->number < b->number ? -1 : a->number > b->number;
 }
 
-/* Where no two have one name, they are dealt out already. */
+/* If all names are different, the bodies are dealt out already. */
 static int deal_out(struct grouping *grouping)
 {
     struct name_groups *to = grouping->to;

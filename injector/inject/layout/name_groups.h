@@ -5,14 +5,14 @@
 #include "injector/inject/layout/jit_image.h"
 #include "injector/inject/layout/tier_mark.h"
 
-/* What perf shows as one row. */
+/* The unit of one row in perf. */
 enum image_rows {
     ROWS_NAME,     /* all bodies of one name */
     ROWS_BODY,     /* each body: the layouts of image_plan.h */
-    ROWS_FUNCTION, /* all bodies of one name without what says its tier (tier_mark.h) */
+    ROWS_FUNCTION, /* all bodies of one name without the mark of its tier (tier_mark.h) */
 };
 
-/* Of one name, for one machine. */
+/* The bodies of one name, for one machine. */
 struct name_group {
     uint64_t hash;         /* of the name */
     uint32_t first, count; /* of the bodies */

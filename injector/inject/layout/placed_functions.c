@@ -49,8 +49,8 @@ static void measure_gaps(struct function_place *places, const struct placed_func
     }
 }
 
-/* Room for what is planned of one more process, with FUNCTION_COUNT functions, each in no image
- * yet.  NULL without memory. */
+/* Room for the plan of one more process, with FUNCTION_COUNT functions, each in no image yet.  NULL
+ * without memory. */
 static struct process_plan *add_process(struct image_plan *plan, size_t function_count)
 {
     if (array_reserve(plan->processes, plan->process_count, plan->process_capacity))

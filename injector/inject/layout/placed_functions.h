@@ -1,5 +1,5 @@
-/* What of a process's functions decides on their places, by address: the functions themselves are
- * far larger than a cache. */
+/* The properties of a process's functions that decide on their places, by address.  The functions
+ * themselves are far larger than a cache. */
 #ifndef PERFJIT_PLACED_FUNCTIONS_H
 #define PERFJIT_PLACED_FUNCTIONS_H
 
@@ -19,9 +19,8 @@ struct placed_functions {
 
 #define NO_GAP UINT32_MAX
 
-/* Sort the visible functions of TIMELINE, and make room in PLAN for what is planned of its process,
- * the next one: each function is in no image yet, and its gap_after is set.  NULL without
- * memory. */
+/* Sort the visible functions of TIMELINE, and make room in PLAN for the plan of its process, the
+ * next one.  Each function is in no image yet, and its gap_after is set.  NULL without memory. */
 struct process_plan *placed_functions_open(struct placed_functions *placed, struct image_plan *plan,
                                            const struct timeline *timeline);
 

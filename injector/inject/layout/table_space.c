@@ -88,7 +88,7 @@ static void add_gap(struct table_gaps *gaps, uint64_t start, uint64_t end)
         gaps->items[gaps->count++] = (struct table_gap){start, end};
 }
 
-/* Fill GAPS with what lies between the pieces in LIST, and after them. */
+/* Fill GAPS with the ranges between the pieces in LIST, and after them. */
 static int collect_gaps(struct table_gaps *gaps, struct used_list *list)
 {
     gaps->items = malloc((list->count + 1) * sizeof *gaps->items);

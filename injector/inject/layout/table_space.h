@@ -2,11 +2,11 @@
  * code.
  *
  * perf's libunwind code reads an image's tables through the process's maps, so they need addresses
- * of their own, and a map record there must not hide anything.  Free is what no mapping in the
- * profile and no JIT function ever covered, in the process or in those that it inherited from, and
- * no tables of theirs; and, where that is too far away, anonymous memory that never was executable:
- * node 20 reserves 512 MiB for code in each of its threads, side by side.  From each gap the tables
- * of one image after the other are taken, from its lower end upwards.
+ * of their own, and a map record there must not hide anything.  Addresses are free if no mapping in
+ * the profile, no JIT function and no table ever covered them, in the process or in the processes
+ * that it inherited from.  If free addresses are too far away, anonymous memory that never was
+ * executable is used.  Node 20 reserves 512 MiB for code in each of its threads, side by side.
+ * From each gap the tables of one image after the other are taken, from its lower end upwards.
  */
 #ifndef PERFJIT_TABLE_SPACE_H
 #define PERFJIT_TABLE_SPACE_H
@@ -14,7 +14,7 @@
 #include "injector/inject/layout/image_plan.h"
 
 struct table_gap {
-    uint64_t start; /* of what is still free */
+    uint64_t start; /* of the rest that is free */
     uint64_t end;
 };
 

@@ -6,16 +6,17 @@
 #include <stdio.h>
 #include <string.h>
 
-/* What stands in front of V8's mark; older versions had others than JS. */
+/* The texts in front of V8's mark; older versions had others than JS. */
 static const char *const v8_kinds[] = {"JS:", "LazyCompile:", "Function:", "Eval:", "Script:"};
 
-/* What the marks mean, in rising order. */
+/* V8's marks, in rising order. */
 enum { FIRST_OPTIMIZED = 2, LONGEST_V8_MARK = 3 };
 static const char v8_marks[] = "~^+*";
 static const char *const v8_tiers[] = {"bytecode", "Sparkplug", "Maglev", "TurboFan"};
 
-/* Around the mark of optimized code, in newer versions: in front of it, that the code was entered
- * in the middle of a loop (on-stack replacement), behind it, that it is for one closure alone. */
+/* Two signs around the mark of optimized code, in newer versions.  The one in front: the code was
+ * entered in the middle of a loop (on-stack replacement).  The one behind: the code is for one
+ * closure alone. */
 enum { V8_REPLACED = 'o', V8_SPECIALIZED = '\'' };
 
 /* Marks in front of a name. */

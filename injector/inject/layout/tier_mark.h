@@ -1,4 +1,4 @@
-/* What in a function's name says which compiler made this code of it.
+/* The mark in a function's name that says which compiler made this code of it.
  *
  *     JS:*fib /a.js:1:2     V8: ~ is bytecode, ^ Sparkplug, + Maglev, * TurboFan
  *     JS:o*'fib /a.js:1:2   o: entered in the middle of a loop, ': for one closure alone
@@ -23,7 +23,7 @@ bool tier_mark_is_v8(struct tier_mark mark);
 
 enum { TIER_TEXT_BYTES = 32 };
 
-/* Put what MARK in NAME says, "" if it is none, without brackets and spaces. */
+/* Put the text of MARK in NAME without brackets and spaces, "" if it has none. */
 void tier_mark_text(const char *name, struct tier_mark mark, char text[TIER_TEXT_BYTES]);
 
 #endif

@@ -15,7 +15,7 @@ static const char unloaded_name[] = "[unloaded JIT code]";
 
 /* ---- From changes to maps ---- */
 
-/* What all maps of one process are made from. */
+/* The common inputs for all maps of one process. */
 struct map_maker {
     struct added_records *added;
     const struct jit_process *process;
@@ -37,9 +37,9 @@ static uint64_t pgoff_of(const struct map_maker *maker, const struct change *cha
            maker->process->log.functions[change->index].addr;
 }
 
-/* Whether CHANGE continues the map LAST: the same moment, the same image, nothing but padding
- * between, and as much of it in the image.  What lies between two functions of a process that
- * inherited code may be one of that code's. */
+/* Whether CHANGE continues the map LAST.  It has the same moment and image, and only padding lies
+ * between, as much as in the image.  If the process inherited code, the gap between two functions
+ * may hold such code. */
 static bool continues(const struct map_maker *maker, const struct added_record *last,
                       const struct change *change, uint32_t last_function)
 {
@@ -60,8 +60,7 @@ static int place_in_moment(const struct change *change)
     return change->kind == CHANGE_UNLOADED ? 0 : change->kind == CHANGE_MAP ? 1 : 2;
 }
 
-/* The changes of one moment: first what was unloaded, then the functions by image, then by
- * address. */
+/* The changes of one moment: first the unloads, then the functions by image, then by address. */
 static int compare_in_moment(const void *left, const void *right, void *argument)
 {
     const struct function_place *places = argument;
@@ -85,7 +84,7 @@ static int append(struct map_maker *maker, uint64_t time_ns, uint64_t start, uin
 static int add_tables(struct map_maker *maker, uint32_t index, uint64_t time_ns)
 {
     const struct jit_image *image = &maker->plan->images[index];
-    if (!image->tables_start) /* so are all that are of no process */
+    if (!image->tables_start) /* images of no process have none either */
         return 0;
     bool *has_tables = &maker->has_tables[index - maker->planned->first_image];
     if (*has_tables)
@@ -176,7 +175,8 @@ static int find_late_threads(struct late_threads *late, const struct thread_list
     return result;
 }
 
-/* Give the new main thread what the process has when the first one ends, and what comes later. */
+/* Give the new main thread the process's maps of the moment at which the first one ends, and the
+ * later maps. */
 static int repeat_for_late_threads(struct map_maker *maker, size_t first, uint64_t main_end_ns)
 {
     struct added_records *added = maker->added;

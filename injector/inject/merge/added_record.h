@@ -1,4 +1,4 @@
-/* The records that are added to a profile, and what all of them begin and end with. */
+/* The records that are added to a profile, and the begin and end that all of them have. */
 #ifndef PERFJIT_ADDED_RECORD_H
 #define PERFJIT_ADDED_RECORD_H
 
@@ -10,8 +10,8 @@
 /* Beyond the kinds of change. */
 enum {
     ADDED_TABLES = CHANGE_MAP + 1, /* the map through which an image's unwind tables are read */
-    ADDED_COMM,       /* no maps from here on, but what makes perf forget how it unwound: see
-                         unwinder_reset.h */
+    ADDED_COMM,       /* no maps from here on, but records that make perf forget how it unwound: see
+                       * unwinder_reset.h */
     ADDED_CLONE,      /* the thread forks an invented process */
     ADDED_RETURN,     /* which forks the process again */
     ADDED_THREAD,     /* which makes the thread again */

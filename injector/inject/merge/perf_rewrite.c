@@ -67,7 +67,7 @@ static int note_trace(struct rewriter *rewriter, const struct perf_record *recor
                : 0;
 }
 
-/* Leave RECORD out, and what follows it. */
+/* Leave RECORD out, and its data behind it. */
 static int leave_out(struct rewriter *rewriter, const struct perf_record *record)
 {
     if (copy_up_to(rewriter, record->offset))
@@ -107,7 +107,7 @@ static int pass_record(struct rewriter *rewriter, const struct perf_record *reco
 }
 
 /* Go to where something may have to be done: no record is added in front of one that is older, and
- * none is left out before the next that is.  What CHANGE changes can't be told beforehand. */
+ * none is left out before the next that is.  Records that CHANGE changes can't be foretold. */
 static void skip_untouched(struct rewriter *rewriter, struct perf_walk *walk)
 {
     uint64_t due_ns, none = UINT64_MAX;
@@ -141,7 +141,7 @@ static int write_records(struct rewriter *rewriter)
 
 /* ---- What stands around the records ---- */
 
-/* The features, anew: the table holds file offsets, and so does the index of AUX traces. */
+/* The features, anew: the table holds file offsets, and the index of AUX traces holds them, too. */
 static int write_features(struct rewriter *rewriter, const struct perf_features *features)
 {
     struct memory_file tail = {0};

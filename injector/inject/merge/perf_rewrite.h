@@ -2,9 +2,9 @@
  * left out, and the added ones where their time belongs.
  *
  * perf sorts records only between two FINISHED_ROUND marks.  A record may stand anywhere in the
- * round in which its time is first reached: not later, or samples precede their map; not much
- * earlier, or the reader flushes too far and reports samples out of order.  Here it stands right
- * before the first record, in file order, that is not older.
+ * round in which its time is first reached.  If it stands later, samples precede their map.  If it
+ * stands much earlier, the reader flushes too far and reports samples out of order.  Here it stands
+ * right before the first record, in file order, that is not older.
  */
 #ifndef PERFJIT_PERF_REWRITE_H
 #define PERFJIT_PERF_REWRITE_H
@@ -13,7 +13,7 @@
 #include "injector/recording/record_marks.h"
 #include "jitdump/format/byte_sink.h"
 
-/* Where the records to add come from, by time. */
+/* The source of the records to add, by time. */
 struct record_source {
     void *context;
     /* The time of record INDEX.  Returns false after the last one. */
@@ -22,19 +22,19 @@ struct record_source {
     int (*put)(void *context, size_t index, struct byte_sink *sink);
 };
 
-/* What records of the input become. */
+/* The changes to records of the input. */
 struct record_change {
     void *context;
-    /* Put what RECORD becomes into SINK, of RECORD_MAX_BYTES; records come in file order.  Returns
-     * 1, 0 if it stays as it is, or -1 if it is left out. */
+    /* Put the replacement for RECORD into SINK, of RECORD_MAX_BYTES; records come in file order.
+     * Returns 1, 0 if it stays as it is, or -1 if it is left out. */
     int (*put)(void *context, const struct perf_record *record, struct byte_sink *sink);
 };
 
 enum { RECORD_MAX_BYTES = 1 << 16 };
 
-/* Write FILE, whose records have MARKS, to OUTPUT without the records at the DROPPED_COUNT offsets
- * in DROPPED (ascending), and with those of ADDED; CHANGE, unless it is NULL, says what becomes of
- * the others.  Returns 0, or -1 with the failure text set. */
+/* Write FILE, whose records have MARKS, to OUTPUT.  Leave out the records at the DROPPED_COUNT
+ * offsets in DROPPED (ascending), and add the records of ADDED.  CHANGE, unless it is NULL, is
+ * applied to the others.  Returns 0, or -1 with the failure text set. */
 int perf_rewrite(struct output_file *output, const struct perf_file *file,
                  const struct record_marks *marks, const uint64_t *dropped, size_t dropped_count,
                  const struct record_source *added, const struct record_change *change,

@@ -30,9 +30,9 @@ static int collect_dropped(struct recording_merge *merge, const struct jit_proce
 
 /* ---- Maps that no sample needs ---- */
 
-/* Whether all addresses that are looked up stand in the samples as aligned words: raw data is not
- * aligned, perf finds more in a copy of the stack than it says, and what a processor traced is in
- * no sample.  HAS_CHAINS: stacks become chains. */
+/* Whether all addresses that are looked up stand in the samples as aligned words.  Raw data is not
+ * aligned.  In a copy of the stack perf finds more addresses than those words.  A processor's trace
+ * is in no sample.  HAS_CHAINS: stacks become chains. */
 static bool are_words(const struct perf_file *file, bool has_chains)
 {
     uint64_t others = PERF_SAMPLE_RAW | (has_chains ? 0 : PERF_SAMPLE_STACK_USER);
@@ -42,8 +42,8 @@ static bool are_words(const struct perf_file *file, bool has_chains)
     return !perf_file_has_feature(file, PERF_FEATURE_AUXTRACE);
 }
 
-/* Of a recording that is so many times as large as the maps, reading all samples once more would
- * take longer than the maps do. */
+/* The limit is a recording this many times as large as the maps.  In a larger one, reading all
+ * samples once more would take longer than the maps take. */
 enum { LARGE_FOR_MAPS = 16, MAP_BYTES = 128 };
 
 static bool is_map(const struct added_record *record)
@@ -51,7 +51,7 @@ static bool is_map(const struct added_record *record)
     return record->kind < ADDED_COMM;
 }
 
-/* Where the maps are.  NULL without memory; the caller frees it. */
+/* The address ranges of the maps.  NULL without memory; the caller frees it. */
 static struct address_span *spans_of(const struct added_records *added, size_t *count)
 {
     struct address_span *spans = calloc(added->count + 1, sizeof *spans);
@@ -85,8 +85,8 @@ static int keep_met(struct added_records *added, const struct sampled_addresses 
     return named ? 0 : -1;
 }
 
-/* perf finds an address in a map that holds it: a map that holds none of the samples' addresses,
- * at whatever time, is never found. */
+/* perf finds an address in a map that holds it.  A map without any of the samples' addresses, at
+ * any time, is never found. */
 static int leave_out_unmet(struct recording_merge *merge, struct findings *findings)
 {
     const struct perf_file *file = merge->source.records->file;

@@ -1,5 +1,5 @@
-/* What the output has that the input had not, and has no more: the maps of all processes, and
- * without the records that they replace. */
+/* Plans the differences between input and output.  The maps of all processes are added, and the
+ * records that they replace are dropped. */
 #ifndef PERFJIT_RECORDING_MERGE_H
 #define PERFJIT_RECORDING_MERGE_H
 
@@ -8,16 +8,16 @@
 #include "injector/inject/merge/perf_rewrite.h"
 #include "injector/unwind/stacks/chain_tree.h"
 
-/* Of what it is made; all of it must outlive the merge. */
+/* The inputs of a merge; all must outlive it. */
 struct recording_merge_request {
     const struct records *records;
     const struct jit_processes *processes;
     struct timeline *timelines;         /* which have been played */
     const struct image_plan *plan;      /* where the images stand */
     const char *dso_dir;                /* where they will be */
-    const struct record_change *change; /* what other records become, or NULL; perf does not unwind
-                                           then, and need not forget */
-    const struct chain_tree *chains;    /* what chains some samples become, or NULL */
+    const struct record_change *change; /* changes to other records, or NULL; perf does not unwind
+                                         * then, and need not forget */
+    const struct chain_tree *chains;    /* the chains for some samples, or NULL */
 };
 
 struct recording_merge {
@@ -28,7 +28,7 @@ struct recording_merge {
     size_t dropped_count;
 };
 
-/* Work out what is added, and what is dropped.  MERGE is zeros.  Returns 0, or -1 with the failure
+/* Work out the added and the dropped records.  MERGE is zeros.  Returns 0, or -1 with the failure
  * text set.  Release with recording_merge_free in either case. */
 int recording_merge_plan(struct recording_merge *merge,
                          const struct recording_merge_request *request, struct findings *findings);

@@ -137,7 +137,7 @@ static int put_name_of(const struct added_record *map, const struct added_record
                       comm->size - IDS_BYTES - trailer_bytes);
 }
 
-/* What perf calls a thread that has no name. */
+/* The name that perf gives to a thread without one. */
 static int put_number(const struct added_record *map, const struct added_record_source *source,
                       struct byte_sink *sink, uint16_t misc)
 {

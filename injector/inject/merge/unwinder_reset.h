@@ -1,15 +1,14 @@
 /* The records that make perf forget how it unwound a process, where an address has a new owner.
  *
- * perf's unwinders keep what they found out about an address, and perf does not tell them of new
- * maps.  libunwind (perf up to version 6) goes on unwinding by the dead function's table: about 1 %
- * of the chains of a JIT that recompiles are wrong.  libdw (perf 7) keeps the dead function's file
- * as the one module at that address: nearly all of them are.
+ * The unwinders of perf keep their results for an address, and perf does not tell them of new maps.
+ * With libunwind (perf up to version 6) perf goes on unwinding by the dead function's table: about
+ * 1 % of the chains of a JIT that recompiles are wrong.  With libdw (perf 7) the dead function's
+ * file stays the one module at that address: nearly all of these chains are wrong.
  *
- * What both keep hangs on the process's set of maps, and perf copies that set when a process forks.
- * So the process forks an invented one, which forks the process again: a new set with the same
- * maps.  Its other threads, all that perf knows, are made again, to share the new set, and get
- * their names and namespaces back.  perf report and perf script show nothing of it, but for report
- * --tasks and script --show-task-events.
+ * Both keep their results with the process's set of maps, and perf copies that set when a process
+ * forks.  So the process forks an invented one, which forks the process again: a new set with the
+ * same maps.  All other threads that perf knows are made again, to share the new set, and get their
+ * names and namespaces back.  Only report --tasks and script --show-task-events show these records.
  *
  *     FORK CLONE from PROCESS    FORK PROCESS from CLONE
  *     { FORK THREAD from PROCESS    COMM, NAMESPACES THREAD } for each thread
@@ -17,8 +16,8 @@
  * If the main thread has ended, another one forks, and the main thread that was made ends at once:
  * EXIT.
  *
- * perf copies all maps each time.  Where that would be too many copies, one COMM record says that
- * the process has execed, under the name that it has: that helps only libunwind, and costs
+ * perf copies all maps each time.  If that would be too many copies, one COMM record says instead
+ * that the process has execed, under its present name.  That helps only libunwind, and costs
  * nothing.  The same where an event is a tracepoint that perf trace, perf sched or others count
  * (tracepoints.h): they keep that with perf's thread, and would lose it with each fork.
  */
@@ -30,7 +29,7 @@
 /* How perf is made to forget how it unwound a process. */
 enum reset_policy { RESET_NEVER, RESET_BY_COMM, RESET_BY_FORKS };
 
-/* Where in a process's life the resets are made. */
+/* The moments in a process's life at which resets are made. */
 struct unwinder_reset {
     const struct thread_sweep *threads;
     uint32_t process; /* index */
@@ -38,7 +37,7 @@ struct unwinder_reset {
     bool by_comm; /* forks would be too expensive, or do harm */
 };
 
-/* What the recording bears. */
+/* The resets that the recording allows. */
 enum reset_policy unwinder_reset_policy(const struct perf_file *file);
 
 /* TIMELINE tells how many resets and maps there can be at most.  THREADS is to be where the next

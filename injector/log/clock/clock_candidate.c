@@ -13,8 +13,9 @@
  * far they are apart. */
 #define HEADER_ERROR_NS UINT64_C(200000)
 
-/* On a busy machine the process may wait for a processor, or for the disk, between the two: the
- * header's time is before the mapping or after it, by which of them the runtime does first. */
+/* On a busy machine the process may wait between the two, for a processor or for the disk.  The
+ * header's time is before the mapping or after it: that depends on which of them the runtime does
+ * first. */
 #define HEADER_WAIT_NS (100 * MS)
 
 /* Two clocks of one machine drift apart by less than this; NTP corrects CLOCK_MONOTONIC by 500 at
@@ -151,9 +152,9 @@ static bool is_close(const struct pair *marker, const struct pair *live, uint64_
 }
 
 /* Whether the clocks now, of the recording's boot, say that the dump was mapped a little before or
- * after its header's time.  Samples are not asked: a forked child's first ones may have hit code of
- * its parent's where it put its own later.  CLOCK_MONOTONIC_RAW is some ms from CLOCK_MONOTONIC: a
- * dump that is stamped by it has not waited. */
+ * after its header's time.  Samples are no evidence: a forked child's first ones may have hit code
+ * of its parent's where it put its own later.  CLOCK_MONOTONIC_RAW is some ms from CLOCK_MONOTONIC:
+ * a dump that is stamped by it has not waited. */
 static bool has_waited(const struct clock_facts *facts, const struct pair *marker,
                        const struct pair *live)
 {
@@ -164,9 +165,9 @@ static bool has_waited(const struct clock_facts *facts, const struct pair *marke
            !(raw.known && is_close(marker, &raw, DRIFT_PPM));
 }
 
-/* Without a header: whether the clocks now agree with what bounds the offset.  If they are of the
- * recording's boot, samples alone do not disprove them: code that no dump tells of may have run
- * where the function is later. */
+/* Without a header: whether the clocks now agree with the bounds of the offset.  If they are of the
+ * recording's boot, samples alone do not disprove them: code from no dump may have run where the
+ * function is later. */
 static bool is_within(const struct clock_facts *facts, const struct pair *live, bool *doubted)
 {
     struct bounds bounds = bounds_of(&facts->evidence);
@@ -184,9 +185,8 @@ static void shift(struct clock_candidate *candidate, const struct pair *pair)
     candidate->clock.to_ref = pair->records;
 }
 
-/* By how much the offset has changed since the header, as far as the rate at which the clocks have
- * parted since the boot does not explain it: so long the process may have waited between header and
- * mapping. */
+/* The change of the offset since the header, without the part that the clocks' drift since the boot
+ * explains.  The process may have waited that long between header and mapping. */
 static uint64_t unexplained(const struct pair *marker, const struct pair *live)
 {
     uint64_t moved = offset_of(live) - offset_of(marker);
@@ -248,8 +248,8 @@ static void by_best(struct clock_candidate *candidate, const struct pair *marker
         *candidate = other;
 }
 
-/* Where no address is used again, code that appears too early does no harm, but samples before it
- * appears have no name: then the earliest time is the best.  Else the middle. */
+/* If no address is used again, code that appears too early does no harm, but samples before it
+ * appears have no name.  Then the earliest time is the best.  Else the middle. */
 static bool by_bounds(struct clock_candidate *candidate, const struct clock_evidence *evidence)
 {
     struct bounds bounds = bounds_of(evidence);
@@ -288,9 +288,9 @@ static bool is_steered(enum clock_kind kind)
            kind == CLOCK_KIND_REALTIME || kind == CLOCK_KIND_TAI;
 }
 
-/* How fast a clock KIND may have left the profile's clock since the recording.  What is steered
- * goes with what is; CLOCK_MONOTONIC_RAW leaves them at a rate that the time since the boot
- * tells. */
+/* How fast a clock KIND may have left the profile's clock since the recording.  Two clocks that are
+ * both steered stay together.  CLOCK_MONOTONIC_RAW leaves the steered ones at a rate that follows
+ * from the time since the boot. */
 static uint64_t drift_ppm(const struct clock_facts *facts, enum clock_kind kind,
                           const struct pair *live)
 {
@@ -316,7 +316,7 @@ static bool make_ns(struct clock_candidate *candidate, const struct clock_facts 
         marker = wall_pair(facts, kind);
     bool later = live_is_later(facts, &live);
     bool close = later && marker.known && is_close(&marker, &live, ppm);
-    /* By the clocks now, whatever the header says. */
+    /* By the clocks now, without regard to the header. */
     bool alone = later && !close &&
                  (marker.known ? has_waited(facts, &marker, &live)
                                : is_within(facts, &live, &candidate->doubted));
@@ -491,7 +491,7 @@ static bool take_shared(struct clock_candidate *candidate, const struct clock_fa
         !may_share(facts, &shared->candidate.clock, candidate->kind, &doubted))
         return made;
     uint64_t error_ns = shared_error(facts, shared);
-    /* What the bounds leave may be nothing, since they are none but for some ms. */
+    /* The bounds may leave no room, because they are exact only to some ms. */
     uint64_t own_ns =
         candidate->error_ns + (candidate->source == CLOCK_SOURCE_BOUNDS ? LATE_LOG_NS : 0);
     if (made && !candidate->doubted && own_ns <= error_ns)

@@ -26,7 +26,7 @@ struct clock_candidate {
      * all the same: either clocks have drifted, or the process waited so long. */
     uint64_t unexplained_ns;
     bool proven;  /* there is evidence for this clock besides the flag */
-    bool doubted; /* by it a sample is in code that was loaded later; all else fits */
+    bool doubted; /* by it a sample is in code that was loaded later; everything else fits */
     bool paired;  /* header and marker are of one moment: the header says so, or the current
                      clocks */
 };
@@ -44,7 +44,7 @@ struct shared_clocks {
     struct shared_clock of[CLOCK_KINDS];
 };
 
-/* What a candidate is made from. LIVE is empty if the machine's clocks can't be used. */
+/* The data from which a candidate is made.  LIVE is empty if the machine's clocks can't be used. */
 struct clock_facts {
     struct clock_evidence evidence;
     struct clock_live live;

@@ -59,8 +59,8 @@ static bool was_written_then(const struct clock_facts *facts, const struct recor
     return written_ns + SEC >= end_ns && written_ns <= end_ns + 10 * SEC;
 }
 
-/* A copy of the recording was written later, and so is a pipe.  But a dump is mapped right after
- * its file was made. */
+/* A copy of the recording was written later, and a pipe's file too.  But a dump is mapped right
+ * after its file was made. */
 static bool was_born_then(const struct clock_facts *facts, const struct jit_dump *dump)
 {
     const struct clock_live *live = &facts->live;
@@ -99,7 +99,7 @@ static void read_live(struct chooser *chooser, bool with_cycles)
         facts->live = (struct clock_live){0};
 }
 
-/* What takes longer to find out, and is needed when the clocks are not simply one. */
+/* Read the facts that take longer, and are needed when the clocks are not simply one. */
 static bool read_more_facts(struct chooser *chooser, bool with_cycles)
 {
     const struct clock_question *question = chooser->question;
@@ -173,8 +173,8 @@ static bool same_result(const struct clock_facts *facts, const struct jit_clock 
     return true;
 }
 
-/* Whether KIND, another clock than the claimed one, fits and is proven.  Nobody can stamp by perf's
- * own clock. */
+/* Whether KIND, another clock than the claimed one, fits and is proven.  No runtime can stamp by
+ * perf's own clock. */
 static bool is_other(const struct chooser *chooser, enum clock_kind kind,
                      struct clock_candidate *candidate)
 {
@@ -183,8 +183,8 @@ static bool is_other(const struct chooser *chooser, enum clock_kind kind,
            fits(&chooser->facts, candidate) && !is_suspicious(&chooser->facts, candidate);
 }
 
-/* How long the process waited if CANDIDATE is its clock.  Where the header stands for the mapping,
- * the clocks now may say that it was of another time. */
+/* How long the process waited if CANDIDATE is its clock.  If the header is used instead of the
+ * mapping, the clocks' present state may show that the header is of another time. */
 static uint64_t claimed_wait_ns(const struct clock_facts *facts,
                                 const struct clock_candidate *candidate)
 {
@@ -223,7 +223,7 @@ static size_t find_others(const struct chooser *chooser, struct clock_candidate 
     return count;
 }
 
-/* libxsmm says cycles and writes ns.  No -k, and no clock to compare with: what the flag says does
+/* libxsmm says cycles and writes ns.  No -k, and no clock to compare with: the flag's clock does
  * not fit, and ns do. */
 static bool find_unflagged(const struct chooser *chooser, struct clock_candidate *found)
 {
@@ -430,7 +430,7 @@ static bool are_cycles(const struct chooser *chooser, const struct clock_candida
     return header_ms <= marker_ms + marker_ms / 8 && marker_ms <= header_ms + header_ms / 8;
 }
 
-/* Whether FOUND is used, and not what the flag says.  Where only the mapping is late by the CLAIMED
+/* Whether FOUND is used, and not the flag's clock.  If only the mapping is late by the CLAIMED
  * clock, the machine may have been busy. */
 static bool is_preferred(const struct chooser *chooser, const struct clock_candidate *found,
                          const struct clock_candidate *claimed)
@@ -442,14 +442,14 @@ static bool is_preferred(const struct chooser *chooser, const struct clock_candi
     return !only_late || is_likelier(facts, found, claimed);
 }
 
-/* What the flag says does not do.  CLAIMED is NULL, or what it says, which is used if no other
- * clock fits. */
+/* The clock that the flag names does not fit.  CLAIMED is NULL, or the flag's clock, which is used
+ * if no other clock fits. */
 static const char *choose_other(struct jit_clock *clock, struct chooser *chooser,
                                 const struct clock_candidate *claimed, struct findings *findings)
 {
     struct clock_candidate found;
     const struct clock_evidence *evidence = &chooser->facts.evidence;
-    /* This time with the cycles, which were not asked for yet. */
+    /* This time with the cycles, which were not read yet. */
     if (chooser->facts.live.cycles_per_s == 0)
         read_live(chooser, true);
     size_t count = find_others(chooser, &found);
@@ -476,7 +476,7 @@ static bool is_last_resort(const struct chooser *chooser, const struct clock_can
     return claimed->doubted && fits(facts, claimed);
 }
 
-/* Cycles and -k: TIME_CONV and the header would make any times fit, so what needs no conversion
+/* Cycles and -k: TIME_CONV and the header would make any times fit, so a clock without conversion
  * goes first. */
 static bool is_plain_lie(const struct chooser *chooser, struct clock_candidate *candidate)
 {

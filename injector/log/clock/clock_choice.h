@@ -1,7 +1,8 @@
 /* Choosing the conversion from a dump's timestamps to the profile's clock.
  *
  * perf record -k mono and a dump without the ARCH_TIMESTAMP flag both count CLOCK_MONOTONIC
- * nanoseconds: nothing to do.  All else is found from evidence (clock_evidence.h), in this order:
+ * nanoseconds: nothing to do.  In all other cases evidence decides (clock_evidence.h), in this
+ * order:
  *
  *   the profile's very clock        nothing to do
  *   CPU cycles, TIME_CONV, no -k    perf's own formula (perf_event_open(2), time_zero):
@@ -14,8 +15,8 @@
  * A process may have waited between header and mapping, but not all do: where another dump of the
  * recording shows the offset of the same clock better, that one is taken (clock_learn).
  *
- * The flag decides what is tried first; the records must then fall into the life of the process. If
- * they do not, the flag is wrong, and a proven candidate that puts them there is used.
+ * The flag decides which clock is tried first.  The records must then fall into the life of the
+ * process.  If they do not, the flag is wrong, and a proven candidate that puts them there is used.
  */
 #ifndef PERFJIT_CLOCK_CHOICE_H
 #define PERFJIT_CLOCK_CHOICE_H
@@ -28,7 +29,7 @@
 /* Reads the machine's clocks: clock_live_read, replaced in tests. */
 typedef void clock_live_reader(struct clock_live *live, bool with_cycles);
 
-/* What the choice is made from. */
+/* The data for the choice. */
 struct clock_question {
     const struct records *records;
     const struct jit_dump *dump;
@@ -40,17 +41,17 @@ struct clock_question {
                              pid */
     bool may_be_anothers; /* the caller decides later whether the dump was written in that life at
                              all */
-    const struct shared_clocks *shared; /* what the recording's dumps were learned to show; NULL:
-                                           nothing */
+    const struct shared_clocks *shared; /* the offsets that the recording's dumps showed; NULL:
+                                         * none */
 };
 
-/* Add to SHARED what the dump shows of how far the profile's clock is from its own, if that holds
- * for other dumps, too.  To be done for all dumps of a recording before a clock is chosen for
- * one. */
+/* Add to SHARED the offset between the dump's clock and the profile's, as the dump shows it, if the
+ * offset holds for other dumps, too.  To be done for all dumps of a recording before a clock is
+ * chosen for one. */
 void clock_learn(struct shared_clocks *shared, const struct clock_question *question);
 
-/* Choose the conversion, and report it to FINDINGS unless it is trivial. Returns NULL, or the
- * reason why there is none and what to do; the text is in WHY. */
+/* Choose the conversion, and report it to FINDINGS unless it is trivial.  Returns NULL, or the
+ * reason why there is none, with the remedy; the text is in WHY. */
 const char *clock_choose(struct jit_clock *clock, const struct clock_question *question,
                          char why[512], struct findings *findings);
 

@@ -103,9 +103,9 @@ static void read_pad1(struct clock_evidence *evidence, const struct jit_dump *du
 
 /* ---- The profile ---- */
 
-/* How surely a mapping of FILENAME is one of the dump PATH: 2 if the paths agree, below some root
- * directory perhaps, 1 if only the names do, because the dump has been moved, and 0 if not even
- * those.  It may be deleted by now. */
+/* How surely a mapping of FILENAME is a mapping of the dump PATH.  2: the paths agree, perhaps
+ * below some root directory.  1: only the names agree, because the dump has been moved.  0: not
+ * even the names agree.  It may be deleted by now. */
 static int names_dump(const char *filename, const char *path)
 {
     size_t length = perf_map_name_length(filename), path_length = strlen(path);
@@ -151,8 +151,8 @@ static void read_maps(struct clock_evidence *evidence, const struct records *rec
              apart(time_ns, evidence->header) < apart(evidence->marker_ns, evidence->header)))
             evidence->marker_ns = time_ns;
     }
-    /* It was there before the recording, or before what the recording kept (perf record
-     * --overwrite): so may any of its code. */
+    /* It was there before the recording, or before the kept part (perf record --overwrite): any of
+     * its code may have been, too. */
     if ((count && maps[0].time_ns == 0) || (life.begin_ns == 0 && life.end_ns != 0))
         evidence->start_ns = 0;
 }
@@ -243,7 +243,8 @@ static bool is_foreign(const struct recorded_map *map)
            !perf_map_is_shared_memory(&map->map) && map->map.len <= UINT64_MAX - map->map.start;
 }
 
-/* What was hit where a library was before the function, or is after it, may be the library's. */
+/* An address at which a library was before the function, or is after it: its samples may be the
+ * library's. */
 static void drop_foreign(struct residences *residences, const struct records *records, uint32_t pid)
 {
     size_t count;

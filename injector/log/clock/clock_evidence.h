@@ -1,13 +1,13 @@
-/* What a dump and a profile show about each other's clocks.
+/* Evidence in a dump and a profile about each other's clocks.
  *
  *     dump      header        first record ........................ last record
  *                  |               |                                     |
  *     profile   marker  ........................ samples ............. exit
  *
- * Header and marker are from about the same moment: a runtime opens its dump and maps it. No record
- * is older than the marker, none is newer than the process, and no sample hits code before it was
- * loaded.  The last is the weakest: code that no dump tells of, or that another dump does, may have
- * run at the function's addresses before.
+ * Header and marker are from about the same moment: a runtime opens its dump and maps it.  No
+ * record is older than the marker, none is newer than the process, and no sample hits code before
+ * it was loaded.  The last is the weakest evidence.  Other code may have run at the function's
+ * addresses before, from no dump or from another one.
  */
 #ifndef PERFJIT_CLOCK_EVIDENCE_H
 #define PERFJIT_CLOCK_EVIDENCE_H
@@ -20,12 +20,12 @@
 #define LATE_LOG_NS UINT64_C(2000000)
 
 struct clock_evidence {
-    /* Of the dump, on its clock, whatever that is. */
+    /* Times of the dump, on its own clock. */
     uint64_t header;
     uint64_t header_half; /* libjitdump: header is at most this far from the mapping; 0: unknown */
     struct stamp_range stamps;
     bool reused; /* an address belonged to more than one function */
-    /* Of the profile, on its clock. */
+    /* Times of the profile, on its clock. */
     uint64_t marker_ns; /* when the dump was mapped; 0: unknown (perf record -p, or the dump was
                            given by hand) */
     uint64_t start_ns;  /* when the process was first seen */
@@ -50,9 +50,9 @@ void clock_evidence_read(struct clock_evidence *evidence, const struct records *
                          const struct jit_dump *dump, const struct stamp_range *stamps,
                          uint32_t pid, struct clock_life life);
 
-/* Fill in reuse, and the end and the samples of process PID, by a pass over the profile: this takes
- * time, and is only needed where dump and profile are not on one clock.  Returns 0, or -1 without
- * memory. */
+/* Fill in reuse, and the end and the samples of process PID, by a pass over the profile.  This
+ * takes time, and is only needed if dump and profile are not on one clock.  Returns 0, or -1
+ * without memory. */
 int clock_evidence_read_samples(struct clock_evidence *evidence, const struct records *records,
                                 const struct jit_dump *dump, uint32_t pid, struct clock_life life);
 

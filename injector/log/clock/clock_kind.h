@@ -12,7 +12,7 @@ enum clock_kind {
     CLOCK_KIND_BOOTTIME,
     CLOCK_KIND_REALTIME,
     CLOCK_KIND_TAI,
-    CLOCK_KIND_PERF,   /* what perf uses without -k */
+    CLOCK_KIND_PERF,   /* perf's clock without -k */
     CLOCK_KIND_CYCLES, /* the CPU's counter: x86-64 TSC, aarch64 CNTVCT */
     CLOCK_KINDS,
     CLOCK_KIND_UNKNOWN = CLOCK_KINDS,

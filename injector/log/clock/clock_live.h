@@ -18,8 +18,8 @@ struct clock_live {
     uint64_t cycles_per_s;     /* measured over 20 ms: right to about 1 in 10000 */
 };
 
-/* Read all clocks, cycles only if WITH_CYCLES, which takes 20 ms more.  What can't be read (perf's
- * needs perf_event_open) is not known. */
+/* Read all clocks, cycles only if WITH_CYCLES, which takes 20 ms more.  An unreadable clock is
+ * unknown (perf's needs perf_event_open). */
 void clock_live_read(struct clock_live *live, bool with_cycles);
 
 #endif

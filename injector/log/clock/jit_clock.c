@@ -10,8 +10,7 @@ static uint64_t conv_ns(const struct time_conv *conv, uint64_t cycles)
            ((rest * conv->mult) >> conv->shift);
 }
 
-/* Time is never before 0 or after all time, whatever a stamp says: the order of events must
- * stay. */
+/* Time is never before 0 or after all time, for any stamp: the order of events must stay. */
 static uint64_t clamp(__int128 time)
 {
     return time < 0 ? 0 : time > UINT64_MAX ? UINT64_MAX : (uint64_t)time;

@@ -10,7 +10,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-/* Of a record: its header, and the sample_id after it, which is only the time. */
+/* A record consists of its header and the sample_id after it, which is only the time. */
 enum { RECORD_HEADER_BYTES = 8, TIME_BYTES = 8, RING_PAGES = 2 };
 
 bool perf_clock_open(struct perf_clock *clock)

@@ -1,7 +1,7 @@
 /* perf's own clock, that of a recording without -k, read now.
  *
- * There is no call for it, but a thread that records itself gets a COMM record, with its time,
- * whenever its name is set: here to the name that it has already.
+ * There is no call for it.  But a thread that records itself gets a COMM record, with its time,
+ * whenever its name is set.  Here the name is set to the one that it already has.
  */
 #ifndef PERFJIT_PERF_CLOCK_H
 #define PERFJIT_PERF_CLOCK_H

@@ -218,9 +218,9 @@ static bool same_event(const struct code_log *log, const struct code_event *a,
            unload->pid == other->pid;
 }
 
-/* No two records of libjitdump have one time, so that the same one in both dumps stands next to the
- * other; but for what lies between them where times are converted from a faster clock, and made
- * equal. */
+/* No two records of libjitdump have one time, so the same record of both dumps has two copies that
+ * stand next to each other.  Other records can stand between the copies only if times from a faster
+ * clock became equal in the conversion. */
 static bool is_repeated(const struct code_log *log, size_t count, const struct code_event *event)
 {
     enum { LOOKED_AT = 16 };

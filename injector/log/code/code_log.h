@@ -1,4 +1,4 @@
-/* The contents of a process's dumps, in one form whatever their producer: functions and events.
+/* The contents of a process's dumps, in one form for all producers: functions and events.
  *
  * A jit_function is one residence: these bytes under this name at this address.  A function that is
  * moved has two.  Events say when a residence began and ended; they are sorted by time once the log
@@ -99,7 +99,7 @@ struct code_unload {
     bool shared; /* as of a function */
 };
 
-/* How to unwind from [start, start + size) of a function: an FDE, whatever table it came from. */
+/* How to unwind from [start, start + size) of a function: an FDE from any table. */
 struct code_fde {
     uint32_t function;
     uint32_t cie;   /* index into the log's cies */
@@ -109,8 +109,8 @@ struct code_fde {
     size_t instructions_bytes;
 };
 
-/* Of what was logged before this time, only the functions that were alive then are in the log: the
- * dump was rewritten to stay within a bound. */
+/* The log has functions from before this time only if they were alive then: the dump was rewritten
+ * to stay within a bound. */
 struct code_history {
     uint64_t begin_ns; /* 0: it is whole */
     uint64_t dropped;  /* functions that were logged and are not in it */
@@ -130,15 +130,15 @@ struct code_log {
     size_t name_count, name_capacity;
     bool has_unwinding; /* there was an UNWINDING_INFO, even an empty one */
     bool has_pieces;    /* a function of several pieces */
-    bool cut;           /* a dump ended inside a record: what else was logged is not there */
+    bool cut;           /* a dump ended inside a record: the rest of the log is missing */
     struct eh_cie *cies;
     size_t cie_count, cie_capacity;
     struct code_fde *fdes; /* by function, then by start */
     size_t fde_count, fde_capacity;
-    struct line_block *line_blocks; /* what is known of its functions' source, by dump */
+    struct line_block *line_blocks; /* the known source of its functions, by dump */
 };
 
-/* Whether it is what its function is counted by. */
+/* Whether its function is counted by it. */
 static inline bool jit_function_is_first(const struct jit_function *function)
 {
     return function->piece <= 1;
@@ -150,13 +150,14 @@ static inline uint64_t jit_function_first_index(const struct jit_function *funct
     return function->piece ? function->code_index - (function->piece - 1) : function->code_index;
 }
 
-/* The first piece of FUNCTION, which is in LOG, as it was logged; FUNCTION itself if it is whole,
+/* The first piece of FUNCTION, which is in LOG, as it was logged.  FUNCTION itself if it is whole,
  * or its first piece is not where it should be. */
 const struct jit_function *code_log_first_piece(const struct code_log *log,
                                                 const struct jit_function *function);
 
-/* A log of one dump that was added with a clock of zeros, so that its times are the dump's stamps:
- * what they are, and what they are on the profile's clock once that is known. */
+/* For a log of one dump that was added with a clock of zeros: its times are the dump's stamps.  The
+ * first function returns their range.  The second converts them to the profile's clock once that
+ * clock is known. */
 struct stamp_range code_log_stamps(const struct code_log *log);
 void code_log_convert(struct code_log *log, const struct jit_clock *clock);
 
@@ -189,9 +190,9 @@ int code_log_add_named(struct code_log *log, uint32_t dump_index, uint64_t time_
 /* Sort the events by time; records with equal times keep their order in the dump. */
 int code_log_sort(struct code_log *log, struct findings *findings);
 
-/* Once they are sorted, drop the events that another dump of the process has as well: of a process
- * that was killed between two instructions libjitdump's stage still has what the body has got
- * already (jitdump/writer/dump_writer.h). */
+/* Drop the events that another dump of the process has as well; the events must be sorted.  If a
+ * process was killed between two instructions, libjitdump's stage still has records that the body
+ * already has (jitdump/writer/dump_writer.h). */
 void code_log_drop_repeated(struct code_log *log);
 
 void code_log_free(struct code_log *log);

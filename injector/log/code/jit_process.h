@@ -15,8 +15,8 @@
 
 struct jit_process;
 
-/* A process that was forked, for the timeline of its parent: perf gives it what the parent's maps
- * are at this moment. */
+/* A process that was forked, for the timeline of its parent: perf gives it the parent's maps of
+ * this moment. */
 struct jit_fork {
     struct life_moment at;
     const struct jit_process *child; /* that needs to know of the parent's code; or NULL */
@@ -24,7 +24,7 @@ struct jit_fork {
 
 struct perfmap_table;
 
-/* What became of the entries of a perf map. */
+/* The number of entries of a perf map, by their use. */
 struct perf_map_counts {
     size_t entries;
     size_t functions; /* in the log, made of them */
@@ -44,22 +44,23 @@ struct jit_process {
                                    code; or NULL */
     size_t fork;                /* of its parent's forks, the one that it came from */
     struct life_moment forked;  /* when it left the parent's line */
-    struct perf_record
-        trailer_record; /* a record of this process: what the added records' trailers copy */
+    struct perf_record trailer_record; /* a record of this process, from which the added records'
+                                        * trailers are copied */
     struct jit_dump *dumps;
     char **dump_paths;
     size_t dump_count, dump_capacity, path_capacity;
     size_t borrowed_count; /* the last dumps, another process's: its log has functions from there */
     struct code_log log;
-    struct perfmap_table *perf_map; /* what names in the log point into, or NULL; it stands among
-                                       the dumps, without data */
+    struct perfmap_table *perf_map; /* the table that names in the log point into, or NULL; it
+                                     * stands among the dumps, without data */
     struct perf_map_counts perf_map_counts;
     uint64_t load_slack_ns;          /* how long before its LOAD record a function may have run */
     const struct recorded_map *maps; /* of this life, by time, in the profile; markers included */
     size_t map_count;
     struct jit_fork *forks; /* by time */
     size_t fork_count, fork_capacity;
-    struct address_span *touched; /* by address: where something happens to what it inherited */
+    struct address_span *touched; /* by address: the parts of its inheritance in which something
+                                   * happens */
     size_t touched_count;
 };
 
@@ -90,7 +91,7 @@ struct jit_process *jit_process_of_life(struct jit_processes *processes, uint32_
 /* The process of LIFE, or NULL: it has no JIT code that is known. */
 const struct jit_process *jit_processes_find(const struct jit_processes *processes, uint32_t life);
 
-/* How many functions PROCESS's dumps are about, without what it inherited, or shares. */
+/* The number of functions in PROCESS's dumps, without inherited and shared ones. */
 size_t jit_process_own_functions(const struct jit_process *process);
 
 /* Add DUMP to PROCESS, both of which own PATH then.  Returns 0, or -1 without memory. */
@@ -100,7 +101,7 @@ int jit_process_add_dump(struct jit_process *process, const struct jit_dump *dum
  * have one numbering of functions. */
 bool jit_process_dumps_are_one(const struct jit_process *process, uint32_t stage, uint32_t body);
 
-/* Forget all processes, but not the lives, nor what was refused. */
+/* Forget all processes, but not the lives, nor the refused dumps. */
 void jit_processes_clear(struct jit_processes *processes);
 
 void jit_processes_free(struct jit_processes *processes);

@@ -133,9 +133,9 @@ static size_t find_function(const struct assigner *assigner, const struct line_r
 
 /* ---- What is wrong with it ---- */
 
-/* What the entries of a function look like, read one way or the other. */
+/* A summary of a function's entries, read one way or the other. */
 struct reading {
-    const char *broken; /* what is wrong, or NULL */
+    const char *broken; /* the error, or NULL */
     struct line_extent extent;
     bool goes_on; /* something stands after the last entry */
 };
@@ -300,8 +300,8 @@ static void repair_bias(struct assigner *assigner)
     }
 }
 
-/* Where lines of FUNCTION stand outside of it.  Entries at its end say where it ends, and lines 0
- * that there are none. */
+/* Whether lines of FUNCTION stand outside of it, in front or behind.  Entries at its end say where
+ * it ends, and lines 0 that there are none. */
 struct line_overhang {
     bool in_front, past_end;
     bool all; /* none of its instructions has a line because of that */
@@ -332,8 +332,8 @@ static bool writes_past_ends(const struct assigner *assigner)
     return past_end >= 4 && past_end * 4 >= assigner->bias.functions * 3;
 }
 
-/* What stands in front is the function's start's; what stands past the end is lost if it is there
- * by mistake, and a row of the function is missing for it. */
+/* Lines in front belong to the function's start.  Lines past the end that are there by mistake are
+ * lost, and rows of the function are missing. */
 static void report_outside(const struct assigner *assigner)
 {
     bool habit = writes_past_ends(assigner);

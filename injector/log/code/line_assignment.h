@@ -1,13 +1,13 @@
-/* Which record about source lines belongs to which function, and where its lines are.
+/* Assigns records about source lines to their functions, and finds the lines in them.
  *
  *     DEBUG_INFO    lines
  *     INLINE_INFO   inlined calls
  *
- * A record belongs to the load whose address it names: the next one of that address, or if the dump
- * writes its loads first, the latest before.
+ * A record belongs to the load whose address it names.  That is the next load of that address or,
+ * if the dump writes its loads first, the latest before.
  *
- * perf assigns a record to the next load whatever its address; LLVM's ORC writes all DEBUG_INFOs of
- * a batch and then all loads.  A record that names an address where nothing was ever loaded belongs
+ * perf assigns a record to the next load at any address; LLVM's ORC writes all DEBUG_INFOs of a
+ * batch and then all loads.  A record that names an address where nothing was ever loaded belongs
  * to the next load, if its lines lie there.
  */
 #ifndef PERFJIT_LINE_ASSIGNMENT_H
@@ -17,8 +17,8 @@
 #include "injector/log/jitdump/jit_dump.h"
 
 /* Assign RECORDS to the functions of LOG from number FIRST_FUNCTION on, which are DUMP's; LOG keeps
- * them then, and *RECORDS is emptied.  What can't be used is reported to FINDINGS.  Returns 0, or
- * -1 without memory. */
+ * them then, and *RECORDS is emptied.  Unusable records are reported to FINDINGS.  Returns 0, or -1
+ * without memory. */
 int line_records_assign(struct code_log *log, struct line_records *records,
                         const struct jit_dump *dump, size_t first_function,
                         struct findings *findings);

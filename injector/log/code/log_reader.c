@@ -19,9 +19,9 @@ struct log_reader {
     struct unwind_blobs blobs;
     struct line_records line_records;
     size_t dump_first_function;
-    size_t first_function; /* of this dump; after a second header, of what follows it */
+    size_t first_function; /* of this dump; after a second header, of the records behind it */
     size_t ended;          /* functions before this one are to be ended by the next event */
-    bool foreign;          /* a header said that what follows is not this dump's */
+    bool foreign;          /* a header said that the records behind it are not this dump's */
     bool closed;           /* there was a CLOSE */
     uint64_t last_time;
     struct jit_piece piece; /* that the next LOAD is; nr_piece 0: none */
@@ -41,8 +41,8 @@ static void report_repaired(const struct log_reader *reader, const struct jit_re
 static int add_event(struct log_reader *reader, const struct jit_record *record,
                      enum code_event_kind kind, size_t index);
 
-/* QUIRK_HEADER_AGAIN: whatever was logged before the header ends at the time of RECORD, the first
- * event after it.  (The header's own time may be another clock's.) */
+/* QUIRK_HEADER_AGAIN: all code logged before the header ends at the time of RECORD, the first event
+ * after it.  (The header's own time may be another clock's.) */
 static int end_earlier(struct log_reader *reader, const struct jit_record *record)
 {
     struct code_log *log = reader->log;
@@ -96,8 +96,8 @@ static int take_name(struct log_reader *reader, const struct jit_record *record,
     return 0;
 }
 
-/* What the fields of a LOAD say that is not so.  None of it is used: the dump belongs to the
- * process that mapped it, and functions are distinguished by address and time. */
+/* Report the wrong fields of a LOAD.  None of it is used: the dump belongs to the process that
+ * mapped it, and functions are distinguished by address and time. */
 static void look_at_ids(struct log_reader *reader, const struct jit_record *record)
 {
     enum { MAX_LINUX_TID = 1 << 22 };
@@ -192,7 +192,7 @@ static int add_unload(struct log_reader *reader, const struct jit_record *record
     return add_event(reader, record, CODE_EVENT_UNLOAD, log->unload_count - 1);
 }
 
-/* Of several dumps the latest begin counts. */
+/* If several dumps have one, the latest begin counts. */
 static void take_history(struct log_reader *reader, const struct jit_record *record)
 {
     struct code_history *history = &reader->log->history;
@@ -276,7 +276,8 @@ static int take_header(struct log_reader *reader, const struct jit_record *recor
     return look_at_indices(reader);
 }
 
-/* What RECORD's place among the others, and its reader, noticed. */
+/* Report the quirks of RECORD: those that its reader noticed, and those of its place among the
+ * others. */
 static void look_at_quirks(struct log_reader *reader, const struct jit_record *record)
 {
     bool timeless = !jit_record_has_time(record->id);
@@ -365,7 +366,7 @@ static void report_end(const struct log_reader *reader, const struct jit_record 
                      record->number, record->offset, record->extent);
 }
 
-/* What stands in front of a record that was cut is of that record's function. */
+/* Records in front of a record that was cut are of that record's function. */
 static void drop_orphans(struct log_reader *reader)
 {
     struct unwind_blobs *blobs = &reader->blobs;
@@ -407,8 +408,8 @@ enum {
     BYTES_TO_COME = 250, /* for each function in all, up to the output */
 };
 
-/* Room for what the rest of the dump will hold, if it goes on as it began; some more, since an
- * estimate that is a little too small costs twice the memory. */
+/* Reserve room for the contents of the rest of the dump, if it goes on as it began.  Some more is
+ * reserved, since an estimate that is a little too small costs twice the memory. */
 static void expect_rest(struct log_reader *reader, uint64_t offset)
 {
     struct code_log *log = reader->log;

@@ -25,7 +25,7 @@ struct tables {
     size_t fde_count, fde_capacity;
 };
 
-/* The functions that a group of blobs can be about: what was loaded after them, by address. */
+/* The functions that a group of blobs can be about: those loaded after them, by address. */
 struct group {
     struct code_log *log;
     const struct jit_dump *dump;
@@ -41,7 +41,7 @@ struct group {
 
 /* ---- Taking a blob apart ---- */
 
-/* Read the FDEs of WALK.  Returns NULL, or what is wrong with them. */
+/* Read the FDEs of WALK.  Returns NULL, or the error in them. */
 static const char *walk_fdes(struct tables *tables, struct eh_frame_walk *walk)
 {
     tables->fde_count = 0;

@@ -1,4 +1,4 @@
-/* Which unwind table belongs to which function.
+/* Assigns unwind tables to functions.
  *
  * An UNWINDING_INFO record holds .eh_frame bytes, a header perhaps, and no address.  perf applies
  * it to the next load record and assumes a place after the code that never existed: V8 and CPython

@@ -36,7 +36,7 @@ static struct prefix prefix_at(const uint8_t *data, size_t offset)
     return prefix;
 }
 
-/* What can't be larger than this is a stage, or a body that is small enough to be copied whole
+/* A file of at most this size is a stage, or a body that is small enough to be copied whole
  * (jitdump/writer/dump_stage.h). */
 enum { SMALL_BYTES = 2 << 20 };
 
@@ -64,8 +64,8 @@ static void read_pages(uint8_t *data, int fd, size_t start, size_t end)
 }
 
 /* Put a copy of the file's bytes from START up to END, and of their pages' others, in their place.
- * Reading is safe where the writer has cut the file by now, as it does when it ends; what was there
- * is zeros then. */
+ * Reading is safe if the writer has cut the file by now, as it does when it ends; the missing bytes
+ * are zeros then. */
 static bool copy_pages(uint8_t *data, int fd, size_t start, size_t end)
 {
     size_t page_bytes = (size_t)sysconf(_SC_PAGESIZE);
@@ -86,7 +86,7 @@ static size_t size_of(int fd)
 }
 
 /* Whether it is a ring (jitdump/writer/dump_ring.h), which begins with a HISTORY or with a FILLER
- * in front of one: its writer goes back to what stands before the last record. */
+ * in front of one.  Its writer goes back to bytes in front of the last record. */
 static bool is_ring(const uint8_t *data, size_t size)
 {
     size_t offset = JITHEADER_BYTES;
@@ -118,16 +118,16 @@ static uint64_t digest(const uint8_t *data, size_t limit)
     return sum;
 }
 
-/* From LAST on the copy is what it was when its end was looked for: empty. */
+/* From LAST on the copy becomes empty, as it was when its end was looked for. */
 static void empty_rest(uint8_t *copy, size_t last, size_t size)
 {
     struct prefix filler = {JIT_FILLER, (uint32_t)(size - last)};
     memcpy(copy + last, &filler, sizeof filler);
 }
 
-/* Copy the whole, and before and after it the records' places.  What is there before and after was
- * there in between: a writer never shows the same record at the same place twice.  Without the
- * look before, the front of a copy could be newer than what stands behind it. */
+/* Copy the whole, and before and after it the records' places.  A record that is there before and
+ * after was there in between: a writer never shows the same record at the same place twice.
+ * Without the look before, the front of a copy could be newer than the bytes behind it. */
 static bool copy_whole(uint8_t *copy, uint8_t *look, int fd, size_t size)
 {
     read_pages(look, fd, 0, size);
@@ -162,17 +162,17 @@ static bool freeze_whole(uint8_t *data, int fd, size_t size)
     return sound;
 }
 
-/* A file that is cut within its last page gives zeros there instead of SIGBUS, so that nobody would
- * notice. */
+/* A file that is cut within its last page gives zeros there instead of SIGBUS, and the cut would go
+ * unnoticed. */
 static void keep_last_page(uint8_t *data, int fd, size_t size)
 {
     copy_pages(data, fd, size - 1, size);
 }
 
-/* Copy the FILLER that reaches to the end, in place of which the next records will be, and the last
- * page, if that is another one: the FILLER's own must not be read once more, newer.  Returns false
- * if there are records in its place by now; or if the file is longer and the FILLER after what is
- * mapped. */
+/* Copy the FILLER that reaches to the end, because the next records will take its place.  Copy the
+ * last page, too, if that is another page.  The FILLER's own page must not be read once more: it
+ * would be newer.  Returns false if there are records in the FILLER's place by now, or if the file
+ * is longer and the FILLER reaches past the mapped bytes. */
 static bool freeze_large(uint8_t *data, int fd, size_t size)
 {
     size_t page_bytes = (size_t)sysconf(_SC_PAGESIZE), last = find_last(data, size);

@@ -1,10 +1,10 @@
 /* A dump's bytes in memory, as a snapshot that does not change.
  *
- * A process that is still writing its dump adds to it, which changes nothing that is there; but
+ * A process that is still writing its dump adds to it, which does not change earlier bytes.  But
  * libjitdump also moves the newest groups, after the first FILLER (jitdump/README.md, "A dump that
  * is being written").  Several passes over the dump must see the same bytes, so that part is
- * copied: page by page from front to back, as the writer fills it, until nothing was moved
- * meanwhile.  A live writer is detected by the lock (flock) that it holds on its file.
+ * copied.  It is copied page by page from front to back, as the writer fills it, until nothing was
+ * moved meanwhile.  A live writer is detected by the lock (flock) that it holds on its file.
  */
 #ifndef PERFJIT_DUMP_MAPPING_H
 #define PERFJIT_DUMP_MAPPING_H

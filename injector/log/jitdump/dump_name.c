@@ -13,7 +13,7 @@ static bool is_end(const char *at, size_t left, const char *end)
     return left == strlen(end) && strncmp(at, end, left) == 0;
 }
 
-/* What mkstemp makes of "-XXXXXX". */
+/* Whether AT is a result of mkstemp for "-XXXXXX". */
 static bool is_random_suffix(const char *at, size_t left)
 {
     enum { SUFFIX_BYTES = 6 };

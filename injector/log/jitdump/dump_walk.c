@@ -24,7 +24,7 @@ static void take_code_after(const struct jit_dump_walk *walk, struct jit_record 
     record->quirks |= quirk_bit(QUIRK_CODE_BEHIND);
 }
 
-/* Update what the reader compares later records with. */
+/* Update the values with which the reader compares later records. */
 static void remember(struct jit_dump_walk *walk, const struct jit_record *record)
 {
     walk->reader.number++;
@@ -79,8 +79,7 @@ static void keep_cut_name(const struct jit_dump_walk *walk, struct jit_record *r
         record->quirks |= quirk_bit(QUIRK_DUMP_CUT);
 }
 
-/* As jit_record_at, at the walk's offset; mostly it has been read as what follows the record
- * before. */
+/* As jit_record_at, at the walk's offset.  Mostly it has been read already, as the record ahead. */
 static bool read_next(const struct jit_dump_walk *walk, struct jit_record *record)
 {
     if (!walk->has_ahead || walk->ahead_offset != walk->offset ||
@@ -91,8 +90,8 @@ static bool read_next(const struct jit_dump_walk *walk, struct jit_record *recor
     return true;
 }
 
-/* Fetch what follows the record ahead while the one before is processed.  A prefetch past the end
- * of the file does no harm. */
+/* Fetch the bytes behind the record ahead while the one before is processed.  A prefetch past the
+ * end of the file does no harm. */
 static void fetch_following(const struct jit_dump_walk *walk)
 {
     enum { LINE_BYTES = 64, LINES = 3 }; /* mostly a LOAD with its name */

@@ -35,9 +35,10 @@ __attribute__((format(printf, 2, 3))) static int refuse(struct cause cause, cons
     return -1;
 }
 
-/* Where a hole at the end of FD begins: what a runtime reserved and never used need not be looked
- * at.  SIZE if there is none, or if the file system can't tell; or if the file was cut since SIZE
- * bytes of it were mapped, as libjitdump cuts it when it ends. */
+/* The offset at which a hole at the end of FD begins.  A runtime reserved these bytes and never
+ * used them, so they need no reading.  Returns SIZE if there is no hole, or if the file system
+ * can't tell.  The same if the file was cut since SIZE bytes of it were mapped; libjitdump does
+ * that when it ends. */
 static size_t hole_at_end(int fd, size_t size)
 {
     struct stat status;
@@ -53,7 +54,7 @@ static size_t hole_at_end(int fd, size_t size)
 
 static void read_identity(struct jit_dump *dump, int fd, const struct stat *status)
 {
-    int generation[2] = {0}; /* a long by its definition, but an int is what file systems write */
+    int generation[2] = {0}; /* a long by its definition, but file systems write an int */
     struct statx more;
     dump->owner_uid = status->st_uid;
     dump->dev = status->st_dev;

@@ -12,7 +12,7 @@ static struct byte_cursor element(const struct jit_inline_info *info, const uint
     return cursor;
 }
 
-/* Asked again at each look: who writes the dump may have written something else in its place. */
+/* Checked again at each look: the dump's writer may have written something else in its place. */
 static const char *string_at(const struct jit_inline_info *info, uint32_t offset)
 {
     return offset < info->strings_bytes ? info->strings + offset : NULL;

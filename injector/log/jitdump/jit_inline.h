@@ -9,7 +9,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* Which calls the compiler inlined in the function at code_addr, whose LOAD follows.  Valid in
+/* The calls that the compiler inlined in the function at code_addr, whose LOAD follows.  Valid in
  * itself; whether a span begins past the function's end is known only with the LOAD. */
 struct jit_inline_info {
     uint64_t code_addr;
@@ -35,7 +35,7 @@ struct jit_inline_span {
     uint32_t code_offset, inline_index;
 };
 
-/* Read the record after its prefix. Returns what is inconsistent, or NULL. The calls and spans are
+/* Read the record after its prefix.  Returns the inconsistency, or NULL.  The calls and spans are
  * checked separately, because that takes time linear in the record's size. */
 const char *jit_inline_info_read(struct byte_cursor *cursor, struct jit_inline_info *info);
 const char *jit_inline_info_check(const struct jit_inline_info *info);

@@ -39,7 +39,7 @@ struct jit_unload {
     uint64_t code_addr, code_size, code_index;
 };
 
-/* The dump was rewritten: of what was logged before the record's time only kept functions are in
+/* The dump was rewritten: of the functions from before the record's time only the kept ones are in
  * it. */
 struct jit_history {
     uint64_t generation, dropped, kept;
@@ -78,7 +78,7 @@ struct jit_record {
     uint64_t number; /* from 0 */
     uint64_t extent; /* bytes from here to the next record: total_size, but for QUIRK_CODE_BEHIND */
     uint64_t quirks; /* quirks tolerated while parsing */
-    const char *broken; /* what is inconsistent, or NULL; the union is only valid if NULL */
+    const char *broken; /* the inconsistency, or NULL; the union is only valid if NULL */
     union {
         struct jit_header header; /* id JIT_HEADER */
         struct jit_load load;
@@ -96,19 +96,19 @@ struct jit_record {
 enum { JIT_HEADER = JITDUMP_MAGIC };
 
 /* Read the fields after the prefix, up to CURSOR's end, of a RECORD whose id is set; quirks are
- * added to its own. Returns what is inconsistent, or NULL. Records of other kinds are not read. */
+ * added to its own.  Returns the inconsistency, or NULL.  Records of other kinds are not read. */
 const char *jit_record_read_fields(struct byte_cursor *cursor, struct jit_record *record);
 
-/* Check the contents of the fields that were read, in time linear in the record's size. Returns
- * what is inconsistent, or NULL. */
+/* Check the contents of the fields that were read, in time linear in the record's size.  Returns
+ * the inconsistency, or NULL. */
 const char *jit_record_check(const struct jit_record *record);
 
 /* Entry after entry of a DEBUG_INFO: *AT starts at 0.  Returns false when an entry does not fit. */
 bool jit_debug_entry_next(const struct jit_debug_info *info, size_t *at,
                           struct jit_debug_entry *entry);
 
-/* Whether a record of that id tells what the process did at its time: not so FILLERs, headers, and
- * HISTORY, whose time is of what follows. */
+/* Whether the time of a record with that id is the time of something that the process did.  FILLERs
+ * and headers have no such time.  The time of HISTORY is the time of the records that follow. */
 bool jit_record_has_time(uint32_t id);
 
 /* The specification's name of a record id, or NULL. */

@@ -1,5 +1,5 @@
-/* Where the newest records of a dump that was not closed are: in libjitdump's stage
- * beside it (jitdump/dump/dump_place.h). */
+/* Finds the newest records of a dump that was not closed: they are in libjitdump's stage beside it
+ * (jitdump/dump/dump_place.h). */
 #ifndef PERFJIT_NEWEST_RECORDS_H
 #define PERFJIT_NEWEST_RECORDS_H
 

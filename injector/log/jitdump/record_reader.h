@@ -20,8 +20,8 @@ struct record_reader {
 /* The header at CURSOR, whose byte order is known from its magic. */
 struct jit_header jit_header_read(struct byte_cursor *cursor);
 
-/* Read the record at OFFSET, whatever its id, without looking at what follows. Returns false if its
- * prefix is impossible or it does not fit in the file. */
+/* Read the record at OFFSET, with any id, without looking at the bytes behind it.  Returns false if
+ * its prefix is impossible or it does not fit in the file. */
 bool jit_record_at(const struct record_reader *reader, uint64_t offset, struct jit_record *record);
 
 /* The same without jit_record_check, in constant time: for offsets that are one candidate of many.

@@ -10,7 +10,7 @@ enum {
     NEEDLE_BYTES = 256,  /* compared first, where so many are alike */
     MAX_BYTES = 4 << 20, /* the largest buffer known, V8's, has 2 MiB */
     STEP_BYTES = 256,    /* compared at once */
-    START_BYTES = 2048,  /* what beginning a search costs, in bytes searched */
+    START_BYTES = 2048,  /* the cost of beginning a search, in bytes searched */
 };
 
 /* For all searches in a dump together: a tenth of a second. */
@@ -35,7 +35,7 @@ static bool are_same(const struct search *search, uint64_t offset, uint64_t byte
     return at == end;
 }
 
-/* Each child of several has written what the buffer held. */
+/* Each child of several has written the buffer's contents. */
 static bool is_repeated(const struct search *search, uint64_t offset, uint64_t bytes,
                         uint64_t *next)
 {
@@ -66,7 +66,7 @@ static bool many_are_repeated(const struct search *search, uint64_t offset, uint
     return false;
 }
 
-/* Where a file has a hole, or was cut while it was read, zeros are found in zeros at each byte. */
+/* If a file has a hole, or was cut while it was read, zeros are found in zeros at each byte. */
 static bool is_one_byte(const uint8_t *bytes, size_t count)
 {
     return memcmp(bytes, bytes + 1, count - 1) == 0;

@@ -1,4 +1,4 @@
-/* Where records continue after a torn one.
+/* Finds the records that continue after a torn one.
  *
  * A writer whose write(2) failed half-way, or whose threads write without a lock, leaves a record
  * that ends early, or has others inside.  A record may also hold anything in its code bytes,
@@ -36,8 +36,8 @@ bool jit_dump_unused_from(const struct record_reader *reader, uint64_t offset);
  * does. */
 bool torn_record_end(const struct record_reader *reader, uint64_t offset, uint64_t *next);
 
-/* There is a record of EXTENT bytes at OFFSET that no other follows. Set *NEXT to where a chain
- * begins inside it that leads out of it; returns false if none does: then the record itself may be
+/* There is a record of EXTENT bytes at OFFSET that no other follows.  Set *NEXT to where a chain
+ * begins inside it that leads out of it.  Returns false if none does: then the record itself may be
  * valid. */
 bool torn_record_inside(const struct record_reader *reader, uint64_t offset, uint64_t extent,
                         uint64_t *next);

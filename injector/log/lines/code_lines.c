@@ -58,8 +58,9 @@ static int take_entries(struct line_table *table, const struct code_lines *lines
     return take_front(table, &cut);
 }
 
-/* What was checked when the record was read may have turned to zeros since (interruption.h): then a
- * call may say that it is in itself, and a span that it is of the first of no calls. */
+/* Values that were checked when the record was read may have turned to zeros since
+ * (interruption.h).  Then a call may be its own parent, and a span may name the first call when
+ * there are no calls. */
 static int take_inlines(struct line_table *table, const struct jit_inline_info *info, uint64_t size)
 {
     for (uint32_t i = 0; i < info->nr_inline; i++) {

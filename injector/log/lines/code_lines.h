@@ -19,7 +19,7 @@ struct code_lines {
     bool big_endian;
 };
 
-/* Fill TABLE with what LINES says about the first SIZE bytes of its function.  Returns 0, or -1
+/* Fill TABLE with the entries of LINES for the first SIZE bytes of its function.  Returns 0, or -1
  * without memory. */
 int code_lines_decode(const struct code_lines *lines, uint64_t size, struct line_table *table);
 

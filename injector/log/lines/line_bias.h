@@ -18,7 +18,7 @@
 
 enum { LINE_BIAS = 0x40 };
 
-/* What the functions of a dump looked like. */
+/* A summary of the functions of a dump. */
 struct line_bias {
     size_t functions; /* that have entries */
     size_t contrary;  /* with an entry where a biased one can't be */

@@ -22,7 +22,7 @@ static size_t find_next_entry(const struct line_entries *entries, size_t at)
 }
 
 /* How many of the LEFT bytes from AT on, of which the last is 0, are the last entry's name: V8 pads
- * the record with zeros, to 8 bytes, and what a name was overwritten with may end in zeros, too. */
+ * the record with zeros, to 8 bytes, and the bytes over a name may end in zeros, too. */
 static size_t last_name_bytes(const struct line_entries *entries, size_t at, size_t left)
 {
     const uint8_t *text = entries->cursor.data + at;

@@ -5,11 +5,11 @@
  *    12 u32 discrim     of those producers that use it: the column
  *    16     name        of the file, NUL-terminated; "\xff": the one before
  *
- * Overwritten names.  V8 (node 20) writes the names of files from memory that it has freed: the
- * length is right, but the first 16 bytes are glibc's list of free memory, zeros among them, so
- * that a name seems to end too early, and perf takes what follows for the next entry (it shows line
- * 1 for everything).  In such a record a name ends before the next address that lies in the
- * function, and the last one with the record, but for up to 7 zeros that pad it.
+ * Overwritten names.  V8 (node 20) writes the names of files from memory that it has freed.  The
+ * length is right, but the first 16 bytes are glibc's list of free memory, with zeros among them.
+ * So a name seems to end too early.  perf takes the bytes after that zero for the next entry, and
+ * shows line 1 for everything.  In such a record a name ends before the next address that lies in
+ * the function, and the last one with the record, but for up to 7 zeros that pad it.
  */
 #ifndef PERFJIT_LINE_ENTRY_H
 #define PERFJIT_LINE_ENTRY_H

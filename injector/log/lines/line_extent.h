@@ -1,4 +1,4 @@
-/* What the entries of one function span: offsets from its start, which may be negative. */
+/* The span of one function's entries: offsets from its start, which may be negative. */
 #ifndef PERFJIT_LINE_EXTENT_H
 #define PERFJIT_LINE_EXTENT_H
 

@@ -40,7 +40,8 @@ int line_table_add_span(struct line_table *table, const struct line_span *span)
     return 0;
 }
 
-/* Of ITEMS with equal offsets, with which they begin, keep the last.  Returns how many are left. */
+/* If ITEMS have equal offsets (an item begins with its offset), keep the last.  Returns how many
+ * are left. */
 static size_t drop_replaced(unsigned char *items, size_t count, size_t item_bytes)
 {
     size_t kept = 0;

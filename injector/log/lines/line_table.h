@@ -1,5 +1,4 @@
-/* The source of one function, decoded and in order: the contents of its records, whatever their
- * kind.
+/* The source of one function, decoded and in order: the contents of its records of all kinds.
  *
  * The table is reused for one function after the other, so that it needs the memory of the largest
  * only.
@@ -56,8 +55,8 @@ int line_table_add_row(struct line_table *table, const struct line_row *row);
 int line_table_add_inline(struct line_table *table, const struct line_inline *call);
 int line_table_add_span(struct line_table *table, const struct line_span *span);
 
-/* Put what was added in order: of rows or spans of one offset the last one counts.  Returns 0, or
- * -1 without memory. */
+/* Put the added entries in order: of rows or spans of one offset the last one counts.  Returns 0,
+ * or -1 without memory. */
 int line_table_close(struct line_table *table);
 
 /* Whether A and B, both closed, say the same of each instruction. */

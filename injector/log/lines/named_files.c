@@ -36,7 +36,8 @@ int named_files_add(struct named_files *files, const char *name)
     return 0;
 }
 
-/* What was not overwritten, against the same part of another name of the same length. */
+/* Compare the parts that were not overwritten with the same part of another name of the same
+ * length. */
 static int compare_ends(const struct line_text *a, const struct line_text *b)
 {
     if (a->bytes != b->bytes)

@@ -21,7 +21,7 @@ struct named_files {
  * memory. */
 int named_files_add(struct named_files *files, const char *name);
 
-/* Sort what was added. */
+/* Sort the added names. */
 void named_files_close(struct named_files *files);
 
 /* The file whose name was NAME before it was overwritten.  OWN is the name of the function that it

@@ -20,21 +20,22 @@
 
 /* ---- Whether a file may be read as a dump ---- */
 
-/* Whether what stands in a file may be read as a process's dump.
+/* Whether a file's contents may be read as a process's dump.
  *
- * Who owns it does not matter if it is the very file that the process mapped.  Anybody can put
- * another one in its place: that must be of somebody who is trusted (trusted_owner.h), or, where
- * the recording does not tell the file, of the process's own user.
+ * If it is the very file that the process mapped, its owner does not matter.  Any user can put
+ * another file in its place.  The owner of such a file must be trusted (trusted_owner.h) or, if the
+ * recording does not identify the file, be the process's own user.
  */
 
 enum dump_trust {
     DUMP_UNTRUSTED,  /* its owner could have written anything that perfjit reads */
     DUMP_OF_PROCESS, /* its owner is the process's user, who could have written to it anyway:
-                        trusted if it is what the process wrote */
+                      * trusted if it is the process's output */
     DUMP_TRUSTED     /* whatever it is */
 };
 
-/* Of DUMP, which stands for what LIFE mapped by MAP; IDENTITY: whether it is that file. */
+/* The trust in DUMP, which stands for the mapping MAP of LIFE.  IDENTITY: whether it is that
+ * file. */
 static enum dump_trust dump_trust_of(const struct dump_origin *origin,
                                      const struct process_life *life, const struct perf_map *map,
                                      const struct jit_dump *dump, enum file_identity identity)
@@ -69,8 +70,8 @@ static struct dump_claim *add_claim(struct dump_claims *claims, const struct rec
     return claim;
 }
 
-/* Which claim MAP, of the dump of pid NUMBER, belongs to: one for each file of a life, however
- * often it is mapped. Returns SIZE_MAX without memory. */
+/* The claim that MAP, of the dump of pid NUMBER, belongs to.  A life has one for each file, however
+ * often the file is mapped.  Returns SIZE_MAX without memory. */
 static size_t claim_of(struct dump_claims *claims, const struct recorded_map *map, uint32_t number)
 {
     uint32_t life = process_life_at(claims->lives, map->map.pid, life_moment_of(map));
@@ -162,7 +163,7 @@ static enum evidence ask_proc(const struct dump_claims *claims, const struct dum
     return live.namespace_pid == claim->number ? EVIDENCE_FOR : EVIDENCE_AGAINST;
 }
 
-/* Can nobody else be meant?  (Of several that mapped the file is_better chooses.)  Only a
+/* Is every other process excluded?  (Of several that mapped the file is_better chooses.)  Only a
  * parent with that pid, which had mapped its dump before the recording. */
 static enum evidence ask_ancestors(const struct dump_claims *claims, const struct dump_claim *claim)
 {
@@ -178,8 +179,8 @@ static bool is_foreign(const struct dump_claims *claims, const struct dump_claim
     return claim->number != dump_claim_life(claims, claim)->pid;
 }
 
-/* The first source that has evidence decides.  Whoever maps a file of any other name need not have
- * written it. */
+/* The first source that has evidence decides.  A process that maps a file of any other name need
+ * not be its writer. */
 static bool has_evidence(const struct dump_claims *claims, const struct dump_claim *claim)
 {
     enum evidence evidence = ask_proc(claims, claim);
@@ -206,8 +207,8 @@ static const char *path_of(const struct dump_claim *claim)
     return claim->place.path ? claim->place.path : claim->map->map.filename;
 }
 
-/* No dump is used for CLAIM: report that with PATH and the text.  Of an injected recording it was
- * said when that was done; what needed no dump then needs none now. */
+/* No dump is used for CLAIM: report that with PATH and the text.  For an injected recording this
+ * was reported at its injection; processes that needed no dump then need none now. */
 __attribute__((format(printf, 6, 7))) static void refuse_saying(
     const struct dump_claims *claims, struct dump_claim *claim, enum finding_kind kind,
     const char *path, struct findings *findings, const char *format, ...)
@@ -231,7 +232,7 @@ void dump_claim_refuse(const struct dump_claims *claims, struct dump_claim *clai
                   dump_claim_life(claims, claim)->pid, why);
 }
 
-/* Whether both had the file at one address when the recording began: who was forked before that has
+/* Whether both had the file at one address when the recording began.  A child from before that has
  * no FORK, but its parent's mappings. */
 static bool are_inherited(const struct dump_claim *claim, const struct dump_claim *other)
 {
@@ -239,8 +240,8 @@ static bool are_inherited(const struct dump_claim *claim, const struct dump_clai
            claim->map->map.start == other->map->map.start;
 }
 
-/* A forked child that maps its parent's dump again shares it: the parent's claim, or LOAD.pid, says
- * what is whose. */
+/* A forked child that maps its parent's dump again shares it: the parent's claim, or LOAD.pid,
+ * names the owner of each record. */
 static bool is_shared(const struct dump_claims *claims, const struct dump_claim *claim)
 {
     for (size_t i = 0; i < claims->count; i++) {
@@ -273,8 +274,8 @@ static bool opened_in_another_life(const struct dump_claims *claims, const struc
     return false;
 }
 
-/* Whether the process went on as another program, by exec, that wrote its dump into the same file:
- * by its times the dump is of that one's life. */
+/* Whether the process went on as another program, by exec, which wrote its dump into the same file.
+ * By its times the dump is of that program's life. */
 static bool written_anew(const struct dump_claims *claims, const struct dump_claim *claim)
 {
     static const struct jit_clock as_it_is = {0};
@@ -320,7 +321,7 @@ uint64_t dump_claim_distance(const struct dump_claims *claims, const struct dump
     return least_ns;
 }
 
-/* The time in which the recorded process can have written what was sampled. */
+/* The time in which the recorded process can have written the sampled code. */
 static struct process_life recorded_life(const struct dump_claims *claims,
                                          const struct dump_claim *claim)
 {
@@ -333,7 +334,8 @@ static struct process_life recorded_life(const struct dump_claims *claims,
     return life;
 }
 
-/* Why what is in CLAIM's dump is not what the process wrote; NULL: nothing speaks against it. */
+/* The reason why the contents of CLAIM's dump are not the process's output; NULL: nothing speaks
+ * against it. */
 static const char *why_no_copy(const struct dump_claims *claims, const struct dump_claim *claim)
 {
     size_t total;
@@ -446,7 +448,7 @@ static void learn_clock(struct dump_claims *claims, const struct dump_claim *cla
         clock_learn(&claims->clocks, &question);
 }
 
-/* What is to be known before the clock of any claim is chosen. */
+/* Read the facts that must be known before the clock of any claim is chosen. */
 static void read_claim(struct dump_claims *claims, struct dump_claim *claim,
                        struct findings *findings)
 {
@@ -609,8 +611,8 @@ static void judge_claims(struct dump_claims *claims, struct findings *findings)
             judge_claim(claims, &claims->items[i], findings);
 }
 
-/* While a process goes on, what is in its stage moves to its dump: whoever looked there first could
- * miss it. */
+/* While a process goes on, records move from its stage to its dump: a reader that looks at the dump
+ * first could miss them. */
 int dump_claims_settle(struct dump_claims *claims, struct findings *findings)
 {
     if (find_files(claims, true, true, findings) || find_files(claims, false, false, findings))

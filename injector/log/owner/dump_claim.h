@@ -1,25 +1,25 @@
-/* Whose dump is it?  A process that mapped a file named jit-<n>.dump (dump_name.h has other names),
- * or one that begins as a dump does (dump_probe.h), claims it.
+/* The claims of processes on dumps.  A process that mapped a file named jit-<n>.dump (dump_name.h
+ * has other names), or one that begins as a dump does (dump_probe.h), claims it.
  *
- * Most often that is simple: n is the process's pid, the file is there, and nobody else claims it.
- * Else evidence decides, and where there is none the dump is not used:
+ * Most often that is simple: n is the process's pid, the file is there, and no other process claims
+ * it.  Otherwise evidence decides.  A dump without evidence is not used:
  *
- *   n is not the pid         the process lives in a container and n is what it takes for its own
- *                            pid.  So must say the dump's header, and besides the first of these
- *                            that says anything: /proc/<pid>/status, while it lives; a NAMESPACES
- *                            record (is the process in another pid namespace than others?); and at
- *                            last, that nobody else mapped this file, nor is the process n its
- *                            parent.
- *   several lives claim one  the file is that of the mapping with its device and inode; of several
- *   file                     such, of the one life in which its records were written.  One pid's
- *                            later life overwrote what the earlier one left.  Of several that have
- *                            a copy there, it is of the one that mapped its dump when the header
- *                            was written.
- *   its records were all     then it was overwritten after the recording.
+ *   n is not the pid         The process lives in a container and n is its own pid there.  The
+ *                            dump's header must have n as well.  One more source must confirm it;
+ *                            the first of these that is there counts: /proc/<pid>/status, while the
+ *                            process lives; a NAMESPACES record (is the process in another pid
+ *                            namespace than others?); at last, that no other process mapped this
+ *                            file and that the process n is not its parent.
+ *   several lives claim one  The file belongs to the mapping with its device and inode.  Of several
+ *   file                     such mappings, it belongs to the one life in which its records were
+ *                            written.  One pid's later life overwrote the file of the earlier one.
+ *                            If several have a copy there, it belongs to the one that mapped its
+ *                            dump when the header was written.
+ *   its records were all     Then it was overwritten after the recording.
  *   written outside the life
- *   it is another file       a copy, if the header has the process's pid and a time just before or
- *                            after the mapping, and the records are of the process's life.  If they
- *                            are not, it was overwritten.
+ *   it is another file       It is a copy if the header has the process's pid and a time just
+ *                            before or after the mapping, and the records are of the process's
+ *                            life.  Otherwise it was overwritten.
  *
  * And its owner must be trusted (enum dump_trust).
  */
@@ -76,14 +76,14 @@ struct dump_claims {
     size_t count, capacity;
     struct dump_marker *markers;
     size_t marker_count, marker_capacity;
-    struct shared_clocks clocks; /* what the dumps show together */
-    bool are_told;               /* PROFILE has been injected: what was refused then is known */
+    struct shared_clocks clocks; /* offsets of clocks that the dumps show together */
+    bool are_told;               /* PROFILE has been injected: its refused dumps were reported
+                                  * then */
 };
 
 /* Why the dump of a program is none any more. */
 #define DUMP_WRITTEN_ANEW                                                                          \
-    "the file there was written anew by a later program of the same process (exec): what was "     \
-    "logged before is gone"
+    "a later program of the same process (exec) has overwritten the file: the earlier log is gone"
 
 /* Collect the claims in PROFILE.  Returns 0, or -1 with the failure text set.  Release with
  * dump_claims_free in either case. */
@@ -107,7 +107,7 @@ uint64_t dump_claim_distance(const struct dump_claims *claims, const struct dump
 const struct process_life *dump_claim_life(const struct dump_claims *claims,
                                            const struct dump_claim *claim);
 
-/* Whether A and B map one file, by all that the recording tells of it. */
+/* Whether A and B map one file, by all facts in the recording. */
 bool dump_claim_same_file(const struct perf_map *a, const struct perf_map *b);
 
 void dump_claims_free(struct dump_claims *claims);

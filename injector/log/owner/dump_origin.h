@@ -1,16 +1,15 @@
-/* Whether a file is the dump that a process mapped: by what the recording tells of the file, or
- * else by what is in it.
+/* Whether a file is the dump that a process mapped.  The evidence is the recording's data about the
+ * file, or else the file's contents.
  *
- *   which file      The MMAP2 of a mapping has the file's device, inode and generation.  On that
- *                   device another inode is another file, and so is the same inode with another
- *                   generation.  On another device nothing can be said (overlayfs and btrfs show
- *                   the kernel one device and stat(2) another; and the file may have been copied).
- *                   Where perf made the record up from /proc, or the file system has no
- *                   generations, the file must not be younger than the recording: an inode's number
- *                   is used again.
- *   what is in it   A runtime writes the header, with its pid and the time, when it maps the file;
- *                   the records are of the process's life.  A copy has that in common with what was
- *                   mapped, and a later process's dump has not.
+ *   which file     The MMAP2 of a mapping has the file's device, inode and generation.  On that
+ *                  device another inode is another file, and so is the same inode with another
+ *                  generation.  On another device nothing can be said: overlayfs and btrfs show the
+ *                  kernel one device and stat(2) another, and the file may have been copied.  If
+ *                  perf made the record from /proc, or the file system has no generations, the file
+ *                  must not be younger than the recording, because inode numbers are reused.
+ *   what is in it  A runtime writes the header, with its pid and the time, when it maps the file.
+ *                  The records are of the process's life.  Both are true of a copy of the mapped
+ *                  file, and not of a later process's dump.
  */
 #ifndef PERFJIT_DUMP_ORIGIN_H
 #define PERFJIT_DUMP_ORIGIN_H
@@ -32,11 +31,12 @@ enum file_identity { FILE_SAME, FILE_OTHER, FILE_UNKNOWN };
  * apart. */
 #define FIT_SLACK_NS UINT64_C(100000000)
 
-/* By so much a header is further away if it needs another clock than its flags name: of two
- * mappings that are each as near as this, it is of the one that its own clock is near to. */
+/* A header that needs another clock than its flags name counts as this much further away.  If two
+ * mappings are each as near as this, the mapping that is near by the header's own clock gets the
+ * dump. */
 #define UNFLAGGED_NS UINT64_C(10000000)
 
-/* What is known of the recording. */
+/* Known facts about the recording. */
 struct dump_origin {
     const struct records *records;
     struct recording_host host;
@@ -52,12 +52,12 @@ void dump_origin_begin(struct dump_origin *origin, const struct records *records
 enum file_identity dump_origin_compare(const struct dump_origin *origin, const struct perf_map *map,
                                        const struct jit_dump *dump);
 
-/* Whether DUMP is that file, and nothing is left to doubt: what nobody else can have put there. */
+/* Whether DUMP is that file beyond doubt: no other user can have put it there. */
 bool dump_origin_is_proven(const struct dump_origin *origin, const struct perf_map *map,
                            const struct jit_dump *dump);
 
-/* How long before or after MARKER's mapping DUMP's header was written; DISTANCE_UNKNOWN if the
- * times are not of one clock, or CLOCK was made of them. */
+/* The time between MARKER's mapping and the writing of DUMP's header.  DISTANCE_UNKNOWN if the
+ * times are not of one clock, or CLOCK was made from them. */
 uint64_t dump_origin_distance(const struct dump_origin *origin, const struct recorded_map *marker,
                               const struct jit_dump *dump, const struct jit_clock *clock);
 

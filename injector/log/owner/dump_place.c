@@ -14,10 +14,10 @@
 
 /* ---- Is the process still there? ---- */
 
-/* The process that has LIFE's pid here and now is the one that was recorded: it did not end in the
- * recording, and it was started before anything is known of it.  A process that took over its pid
- * was started later; on another machine, or after a reboot, it may not have been, but then the
- * files differ. */
+/* The process that has LIFE's pid here and now is the recorded one.  It did not end in the
+ * recording, and it was started before its first record.  A process that took over its pid was
+ * started later; on another machine, or after a reboot, it may not have been, but then the files
+ * differ. */
 bool dump_place_lives(const struct records *records, const struct process_life *life,
                       struct live_process *live)
 {
@@ -67,8 +67,8 @@ static char *path_beside(const char *recording, const struct perf_map *map, unsi
     return NULL;
 }
 
-/* Where a dump is that was moved, or copied, together with the recording: beside it, with the
- * directory that libjitdump makes for each process, or without.  NULL: not there. */
+/* The place of a dump that was moved, or copied, together with the recording: beside the recording,
+ * with or without the directory that libjitdump makes for each process.  NULL: not there. */
 static char *moved_along(const struct dump_place_question *question)
 {
     const char *recording = question->origin->records->file->path;
@@ -128,7 +128,7 @@ static enum dump_place_result result_of(const struct dump_place_question *questi
     return trusted && place->dump.pid == question->number ? DUMP_PLACE_FOUND : DUMP_PLACE_REPLACED;
 }
 
-/* Whether what was found is better than the best so far. */
+/* Whether the candidate is better than the best so far. */
 static bool is_better(const struct search *search, enum dump_place_result result,
                       enum file_identity identity)
 {

@@ -1,4 +1,4 @@
-/* Where the file is that a process mapped as its dump.
+/* Finds the file that a process mapped as its dump.
  *
  * The profile has the path as the process saw it.  Tried are
  *
@@ -7,9 +7,9 @@
  *     <path>
  *     /proc/<pid>/root/<path>       while the process lives: its own view of the file system
  *
- * The very file that was mapped (dump_origin.h) is taken wherever it is, else the first in this
- * order that may be it, or a copy of it.  What was opened is what is looked at, and read: the path
- * may lead elsewhere by then.
+ * If one of these is the very file that was mapped (dump_origin.h), it is taken.  Otherwise the
+ * first in this order is taken that may be the file or a copy of it.  The opened file is the one
+ * that is examined and read: the path may lead elsewhere by then.
  */
 #ifndef PERFJIT_DUMP_PLACE_H
 #define PERFJIT_DUMP_PLACE_H
@@ -19,8 +19,8 @@
 enum dump_place_result {
     DUMP_PLACE_FOUND,
     DUMP_PLACE_MISSING,  /* there is no such file */
-    DUMP_PLACE_REPLACED, /* what is there is another file, and not even a copy */
-    DUMP_PLACE_UNUSABLE, /* what is there can't be read, or is no dump */
+    DUMP_PLACE_REPLACED, /* the file there is another one, and not even a copy */
+    DUMP_PLACE_UNUSABLE, /* the file there can't be read, or is no dump */
 };
 
 enum { DUMP_PLACE_TEXT_BYTES = 512 };
@@ -32,7 +32,7 @@ struct dump_place {
     char cause[256];      /* if UNUSABLE: why */
 };
 
-/* Whose dump is looked for. */
+/* The process whose dump is wanted. */
 struct dump_place_question {
     const struct dump_origin *origin;
     const struct process_life *life;
@@ -47,14 +47,14 @@ struct dump_place_question {
 int dump_place_find(struct dump_place *place, const struct dump_place_question *question,
                     enum dump_place_result *result);
 
-/* What to say of a file that is not to be found, after its name, into TEXT: where it may be, if
- * anything tells. */
+/* Write into TEXT the words for a missing file that come after its name.  They say where the file
+ * may be, if that is known. */
 void dump_place_missing(char text[DUMP_PLACE_TEXT_BYTES],
                         const struct dump_place_question *question);
 
 struct live_process;
 
-/* Whether LIFE goes on and is seen under its pid here: *LIVE is what /proc says of it then. */
+/* Whether LIFE goes on and is seen under its pid here: *LIVE has its facts from /proc then. */
 bool dump_place_lives(const struct records *records, const struct process_life *life,
                       struct live_process *live);
 

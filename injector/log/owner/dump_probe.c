@@ -84,7 +84,7 @@ static int compare(const void *left, const void *right)
     return strcmp(a->path, b->path);
 }
 
-/* What the file NAME was found to be, the first time that it was asked for.  NULL without memory.
+/* The result of the first look at the file NAME.  NULL without memory.
  */
 static const struct probed_file *file_of(struct dump_probe *probe, const char *name, bool *failed)
 {

@@ -2,8 +2,8 @@
  *
  * A recording of a whole machine has thousands of executable mappings, and nearly all are of
  * programs and libraries, which are not worth opening.  A runtime maps the beginning of its dump,
- * and hardly ever more than a page of it; a program's code is after its headers, or longer.  What
- * is left is opened once a path.
+ * and hardly ever more than a page of it.  A program's code is after its headers, or longer.  Each
+ * remaining path is opened once.
  */
 #ifndef PERFJIT_DUMP_PROBE_H
 #define PERFJIT_DUMP_PROBE_H
@@ -12,7 +12,7 @@
 
 struct dump_probe {
     const char *root; /* as for dump_place_find */
-    void *files;      /* a tree of what was opened, by path: tsearch(3) */
+    void *files;      /* a tree of the opened files, by path: tsearch(3) */
 };
 
 /* Whether MAP can be a runtime's mapping of its dump, by only the record. */

@@ -95,7 +95,7 @@ static void check_times(struct dump_claims *claims, struct dump_claim *claim,
                         1, &total) == 0 &&
         total > 0)
         dump_claim_refuse(claims, claim, FINDING_DUMP_REPLACED,
-                          "the file there was written when the process was not there", findings);
+                          "the file there was written while the process did not exist", findings);
 }
 
 int dump_rivals_settle(struct dump_claims *claims, struct findings *findings)

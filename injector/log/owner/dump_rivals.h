@@ -4,8 +4,8 @@
 
 #include "injector/log/owner/dump_claim.h"
 
-/* Of the claims that were found, refuse those that have no right to their file.  Returns 0, or -1
- * with the failure text set. */
+/* Refuse those found claims that have no right to their file.  Returns 0, or -1 with the failure
+ * text set. */
 int dump_rivals_settle(struct dump_claims *claims, struct findings *findings);
 
 #endif

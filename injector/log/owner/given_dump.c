@@ -54,8 +54,8 @@ static int add(struct given_dumps *given, const char *path, uint32_t pid, struct
     return 0;
 }
 
-/* Who gives libjitdump's dump means its stage as well, which is read first: what is in it moves to
- * the dump while the process goes on. */
+/* A user who names libjitdump's dump means its stage as well.  The stage is read first, because its
+ * records move to the dump while the process goes on. */
 static int add_stage(struct given_dumps *given, const struct given_file *body,
                      struct findings *findings)
 {
@@ -114,7 +114,7 @@ int given_dumps_add_lives(const struct given_dumps *given, struct process_lives 
 
 /* ---- Which claims it matches ---- */
 
-/* Whether DUMP is what stands at MAP's path below PREFIX. */
+/* Whether DUMP is the file at MAP's path below PREFIX. */
 static bool stands_at(const struct jit_dump *dump, const char *prefix, const struct perf_map *map)
 {
     struct stat status;
@@ -125,8 +125,8 @@ static bool stands_at(const struct jit_dump *dump, const char *prefix, const str
            status.st_dev == dump->dev && status.st_ino == dump->ino;
 }
 
-/* Whether GIVEN is the very file of CLAIM; if the recording does not tell, or is of another
- * machine, what stands at its path. */
+/* Whether GIVEN is the very file of CLAIM.  If the recording does not tell, or is of another
+ * machine, whether it is the file at CLAIM's path. */
 static bool is_file(const struct given_dump *given, const struct dump_claims *claims,
                     const struct dump_claim *claim)
 {
@@ -170,8 +170,8 @@ static enum claim_match best_match(const struct given_dump *given, const struct 
 
 /* ---- Its clock ---- */
 
-/* Whose mapping of the dump tells what its clock is: before that is known, no life can be chosen by
- * the times in it.  If these are the profile's, the process in whose life they lie. */
+/* The process whose mapping of the dump shows the dump's clock: without it no life can be chosen by
+ * the times in the dump.  If these are the profile's, the process in whose life they lie. */
 static uint32_t likely_pid(const struct given_dump *given, const struct dump_claims *claims)
 {
     const struct jit_clock same = {0};
@@ -271,7 +271,7 @@ static void collect(struct candidates *candidates, const struct given_dump *give
     }
 }
 
-/* Who was forked from its writer has mapped the very file, too. */
+/* A process that was forked from the dump's writer has mapped the very file, too. */
 static bool is_writer(const struct given_dump *given, const struct process_life *life)
 {
     return given->how == MATCH_FILE && life->pid == given->dump.pid;
@@ -397,7 +397,7 @@ static bool is_inferred(const struct given_dump *given)
     return !given->pid && given->how != MATCH_FILE;
 }
 
-/* The claims of what was mapped first: none of them goes to another one. */
+/* Choose the claims of the first mappings: none of them goes to another dump. */
 static void choose_claims(struct given_dumps *given, const struct dump_claims *claims)
 {
     for (int inferred = 0; inferred <= 1; inferred++)

@@ -1,11 +1,12 @@
 /* The dumps given by hand, with --jitdump [PID:]FILE: whose each is, and which of the profile's
  * claims it stands for.
  *
- * With a PID it is that process's: of its newest life in which any of the dump was logged.  Else it
- * is of a process that mapped that very file; or one of its name; or, if it is not named like a
- * dump, one with the pid in its header; or of the process that has the pid in its name or header.
- * Lives in which nothing of it was logged are left aside, unless that is all of them.  Where
- * several are left, or two dumps could be the same one of a process, nothing is guessed: the
+ * With a PID it is that process's: of its newest life in which any of the dump was logged.  Without
+ * a PID it is of a process that mapped that very file, or else of one that mapped a file of its
+ * name.  If there is none, and its name has no pid, it is of a process that mapped a dump with the
+ * pid in its header.  Otherwise it is of the process that has the pid in its name or header.  Lives
+ * in which none of its records were logged are left aside, unless no other life is left.  If
+ * several are left, or two dumps could be the same one of a process, nothing is guessed.  The
  * failure text names them.
  *
  * A dump stands for one of the same name in any directory, and under another name for one that is

@@ -13,7 +13,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* Of a symbol table; Chromium's has 50 MB. */
+/* The largest symbol table; Chromium's has 50 MB. */
 #define MAX_TABLE_BYTES (UINT64_C(256) << 20)
 
 enum { PAGE_BYTES = 4096, MAX_SEGMENTS = 64 };
@@ -41,7 +41,7 @@ struct mapped_file *mapped_files_get(struct mapped_files *files, const struct pe
     return NULL;
 }
 
-/* Open what is at the map's path below ROOT, if it is a regular file and can be the one that was
+/* Open the file at the map's path below ROOT, if it is a regular file and can be the one that was
  * mapped. */
 static int open_below(const struct mapped_files *files, const char *root,
                       const struct perf_map *map)
@@ -73,8 +73,7 @@ static int open_file(const struct mapped_files *files, const struct perf_map *ma
 
 /* ---- Its symbols ---- */
 
-/* A file that is being read.  libelf copies what it reads: nobody can change it behind the
- * checks. */
+/* A file that is being read.  libelf copies its input: it can't change behind the checks. */
 struct reader {
     Elf *elf;
     struct address_span *ranges; /* virtual addresses at first; end 0: up to the next */

@@ -1,13 +1,13 @@
-/* The files that processes mapped, and where they have symbols: what perf names by itself, and what
- * it can't.
+/* The files that processes mapped, and the parts of them that have symbols: perf names these by
+ * itself, and no others.
  *
- * Of the .symtab, or without one the .dynsym, perf (6.1 and 7.2) uses functions, data, and labels
- * that are not hidden; one without a size reaches to the next.  All other addresses of a file are
- * [unknown] to it.
+ * perf (6.1 and 7.2) uses the .symtab, or without one the .dynsym.  It uses functions, data, and
+ * labels that are not hidden.  A symbol without a size reaches to the next.  All other addresses of
+ * a file are [unknown] to it.
  *
- * A file is read when it is first asked for, from below the root directory or from its path; one
- * that does not exist, can't be read, or has another inode than what was mapped has no symbols:
- * perf, which looks in the same places, finds none either.
+ * A file is read when it is first needed, from below the root directory or from its path.  A file
+ * that does not exist, can't be read, or has another inode than the mapped file has no symbols.
+ * perf looks in the same places and finds none either.
  */
 #ifndef PERFJIT_MAPPED_FILE_H
 #define PERFJIT_MAPPED_FILE_H

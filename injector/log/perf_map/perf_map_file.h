@@ -1,5 +1,4 @@
-/* /tmp/perf-<pid>.map of one process: where it is, whether it is the process's own, and what is in
- * it.
+/* /tmp/perf-<pid>.map of one process: its place, its contents, and whether it is the process's own.
  *
  * Places, the first that holds a file counts:
  *     <root>/tmp/perf-<pid>.map                       only if --root is given
@@ -7,12 +6,12 @@
  *                                                     or another /tmp, lives
  *     /tmp/perf-<pid>.map
  *
- * /tmp is writable by everybody, pids are reused and maps are never removed; so a map that was
- * found counts as the process's own if
+ * /tmp is writable by everybody, pids are reused and maps are never removed.  So a map that was
+ * found counts as the process's own only if
  *  - it is a regular file, not reached through a symbolic link,
  *  - it belongs to root, to the owner of the recording, to the user who runs this program (also
- * through sudo), or to the user as whom the process runs, if it still does,
- *  - it was written to after the process began, where the recording (by its clock data) or /proc
+ *    through sudo), or to the user as whom the process runs, if it still does,
+ *  - it was written to after the process began, if the recording (by its clock data) or /proc
  *    shows when that was,
  *  - the recording was made on this machine, by its name.
  * One that is given with --perf-map need only be a regular file.
@@ -24,7 +23,7 @@
 #include "injector/recording/records.h"
 #include "perfmap/perfmap.h"
 
-/* What is known before any map is looked for. */
+/* Known facts before any map is looked for. */
 struct perf_map_search {
     const struct records *records;
     struct recording_host host;

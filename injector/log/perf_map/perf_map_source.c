@@ -13,7 +13,7 @@
 
 /* ---- Which addresses are whose ---- */
 
-/* What a process's mappings, and its dumps, say of its addresses. */
+/* Facts from a process's mappings and its dumps about its addresses. */
 struct surroundings {
     bool given;                      /* its map, by the user */
     const struct recorded_map *maps; /* by time */
@@ -26,7 +26,7 @@ struct surroundings {
     struct address_map dumped;        /* some function of a dump was there at some time; likewise */
 };
 
-/* Set what is free in [START, END) to VALUE. */
+/* Set the free addresses in [START, END) to VALUE. */
 static int fill(struct address_map *map, uint64_t start, uint64_t end, uint32_t value)
 {
     while (start < end) {
@@ -161,8 +161,8 @@ static int add_unknown_to_dumps(struct reader *reader, const char *name, uint64_
     return 0;
 }
 
-/* Add those parts of [START, END), which the file of map INDEX is mapped at, in which the file has
- * no symbols: perf names the others. */
+/* The file of map INDEX is mapped at [START, END).  Add the parts in which the file has no symbols:
+ * perf names the others. */
 static int add_unknown_to_file(struct reader *reader, const char *name, uint64_t start,
                                uint64_t end, uint32_t index)
 {
@@ -185,8 +185,8 @@ static int add_unknown_to_file(struct reader *reader, const char *name, uint64_t
     return 0;
 }
 
-/* Add what of [START, END) lies in executable mappings of files that have no symbols there, and was
- * never memory.  Sets *FILE if anything lies in a file. */
+/* Add the parts of [START, END) that lie in executable mappings of files without symbols there, and
+ * were never memory.  Sets *FILE if anything lies in a file. */
 static int add_in_files(struct reader *reader, const char *name, uint64_t start, uint64_t end,
                         bool *file)
 {
@@ -204,8 +204,8 @@ static int add_in_files(struct reader *reader, const char *name, uint64_t start,
     return 0;
 }
 
-/* RANGE holds all of the next function.  If it holds the last one too, then what is between them is
- * named by nobody, and one map record may cover it: OpenJDK leaves 100 bytes and more in front of
+/* RANGE holds all of the next function.  If it holds the last one too, no symbol names the bytes
+ * between them, and one map record may cover them: OpenJDK leaves 100 bytes and more in front of
  * each function. */
 static void note_memory(struct reader *reader, const struct address_range *range)
 {
@@ -340,9 +340,8 @@ static int add_functions(struct jit_process *process, const struct surroundings 
 }
 
 /* perf 6.1 unwinds a user stack (--call-graph dwarf) no further than to a file without unwind
- * tables, but goes on by frame pointers where a table merely has no entry.  Tables that are there
- * and empty are what V8 logs to say so; a map can't say anything, and whoever has no frame pointers
- * loses nothing. */
+ * tables, but goes on by frame pointers where a table merely has no entry.  V8 logs empty tables to
+ * say so.  A map can't say anything, and code without frame pointers loses nothing. */
 static void allow_frame_pointers(struct jit_process *process, const struct perf_file *file)
 {
     if (perf_file_has_stacks(file))

@@ -1,5 +1,5 @@
-/* Perf maps as a source of code: what a process's map names and no dump of it does becomes
- * functions of its code log.
+/* Perf maps as a source of code: names in a process's map that no dump of it has become functions
+ * of its code log.
  *
  * A perf map says "these addresses are that function", without a time and without bytes.  Its
  * functions are live from the moment at which the process's executable memory was first mapped
@@ -24,8 +24,9 @@ struct perf_map_options {
     const char *root; /* the recorded processes' root directory, or NULL */
 };
 
-/* Find and read the maps of the processes in PROFILE that have executable memory, and add what they
- * name to PROCESSES, whose dumps have been read.  Returns 0, or -1 with the failure text set. */
+/* Find and read the maps of the processes in PROFILE that have executable memory.  Add the
+ * functions in them to PROCESSES, whose dumps have been read.  Returns 0, or -1 with the failure
+ * text set. */
 int perf_maps_read(struct jit_processes *processes, const struct records *records,
                    const struct perf_map_options *options, struct findings *findings);
 

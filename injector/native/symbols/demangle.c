@@ -6,13 +6,13 @@
 #include <string.h>
 
 enum {
-    MOST_BYTES = 1 << 16,   /* of what people may have to read */
+    MOST_BYTES = 1 << 16,   /* of a name that people may have to read */
     MOST_REFERENCES = 10,   /* that a name may have where the runtime's demangler has no bound */
     MOST_UNBOUNDED = 1 << 9 /* bytes of such a name */
 };
 
-/* Of the C++ runtime: Itanium C++ ABI, 3.4.  The second gives the name piece by piece, takes no
- * memory, and is in the static library alone: libstdc++.so has the first. */
+/* Two functions of the C++ runtime: Itanium C++ ABI, 3.4.  The second gives the name piece by
+ * piece, takes no memory, and is in the static library alone: libstdc++.so has the first. */
 extern char *__cxa_demangle(const char *mangled, char *buffer, size_t *bytes, int *status);
 extern int __gcclibcxx_demangle_callback(const char *mangled,
                                          void (*take)(const char *text, size_t bytes, void *to),
@@ -77,8 +77,8 @@ static char *demangle_whole(const char *symbol)
 
 /* ---- What is shown ---- */
 
-/* Where the parameters at the end of NAME begin; NULL: it has none.  What stands behind them, as
- * "const" or "[clone .cold]", goes with them. */
+/* The place where the parameters at the end of NAME begin; NULL: it has none.  Words behind them,
+ * as "const" or "[clone .cold]", belong to the parameters. */
 static char *parameters(char *name)
 {
     char *close = strrchr(name, ')');

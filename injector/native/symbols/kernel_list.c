@@ -44,7 +44,7 @@ static void read_running_build_id(const char *path, struct build_id *id)
     memory_file_free(&notes);
 }
 
-/* Where perf record keeps the list of the kernel with ID; NULL without memory. */
+/* The path at which perf record keeps the list of the kernel with ID; NULL without memory. */
 static char *kept_path(const char *home, const struct build_id *id)
 {
     char hex[BUILD_ID_HEX_BYTES], *path;
@@ -91,7 +91,7 @@ static const char *name_of(const struct kernel_list *list, const struct kernel_s
     return in_core || !(core_alone || moved) ? kernel_symbols_at(symbols, addr) : NULL;
 }
 
-/* The kernel takes 40 ms to write its own list: what is not asked for is not read.  Returns -1
+/* The kernel takes 40 ms to write its own list: it is read only if it is needed.  Returns -1
  * without memory. */
 static int read_once(struct kernel_candidate *candidate)
 {

@@ -3,14 +3,14 @@
  * The recording says where the kernel was: a map of process -1 with the name
  * "[kernel.kallsyms]_text", or ..._stext, and that symbol's address as its offset.  Since a kernel
  * may be elsewhere after each boot (KASLR), a list's addresses are moved to where it was.  The
- * lists, in the order in which they are asked:
+ * lists, in the order of their use:
  *
- *     ~/.debug/[kernel.kallsyms]/BUILD-ID/kallsyms   what perf record kept, by the kernel's
- *                        build-id.  It is read in a tenth of the time that the kernel takes to
- *                        write its own, and may be of another machine.  It counts for the kernel
+ *     ~/.debug/[kernel.kallsyms]/BUILD-ID/kallsyms   perf record's copy, by the kernel's
+ *                        build-id.  Reading it takes a tenth of the time that the kernel takes to
+ *                        write its own.  It may be of another machine.  It is used for the kernel
  *                        itself, from _text to _etext: modules may have been elsewhere.
- *     /proc/kallsyms     if this kernel, since this boot, is the recorded one; of another boot the
- *                        same kernel's counts, without modules.
+ *     /proc/kallsyms     if the recorded kernel is this one, since this boot.  After a reboot
+ *                        of the same kernel it is used without modules.
  *
  * A recording without such a map is taken for one of this boot, if it is of this machine. */
 #ifndef PERFJIT_KERNEL_LIST_H
@@ -19,7 +19,7 @@
 #include "injector/native/symbols/kernel_symbols.h"
 #include "injector/recording/records.h"
 
-/* Where this machine says what its kernel is. */
+/* The files in which this machine describes its kernel. */
 struct kernel_paths {
     const char *symbols; /* "/proc/kallsyms" */
     const char *notes;   /* "/sys/kernel/notes", with the build-id */
@@ -43,7 +43,7 @@ struct kernel_candidate {
 struct kernel_list {
     struct kernel_place place;
     char *kept_path;
-    struct kernel_candidate candidates[2]; /* what perf kept, and the kernel's own */
+    struct kernel_candidate candidates[2]; /* perf's copy, and the kernel's own */
 };
 
 /* Find out which lists there are for PROFILE; no list is read yet.  PATHS are valid until

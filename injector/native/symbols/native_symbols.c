@@ -34,8 +34,9 @@ static int no_elf(Dwfl_Module *module, void **data, const char *name, Dwarf_Addr
     return -1;
 }
 
-/* As dwfl_standard_find_debuginfo, which asks the network for what is not here, or at least loads
- * the fifteen libraries that it needs for that.  A debug file's own debug file (dwz) has no CRC. */
+/* As dwfl_standard_find_debuginfo, but without the network.  That function asks the network for
+ * missing files, or at least loads the fifteen libraries that it needs for that.  A debug file's
+ * own debug file (dwz) has no CRC. */
 static int find_debuginfo(Dwfl_Module *module, void **data, const char *name, Dwarf_Addr base,
                           const char *path, const char *link, GElf_Word crc, char **found)
 {
@@ -52,7 +53,7 @@ static const Dwfl_Callbacks callbacks = {
     .section_address = dwfl_offline_section_address,
 };
 
-/* What the walk has read already, whatever its path is by now. */
+/* A descriptor of the bytes that the walk has read already.  The file's path may have changed. */
 static int copy_of(const struct elf_view *view)
 {
     int fd = memfd_create("perfjit-symbols", MFD_CLOEXEC);
@@ -67,7 +68,7 @@ static int copy_of(const struct elf_view *view)
     return fd;
 }
 
-/* Whether the file of FD is what the walk has read. */
+/* Whether the file of FD is the one that the walk has read. */
 static bool is_same(int fd, const struct stat *status, const struct elf_view *view)
 {
     if ((uint64_t)status->st_size != view->size)
@@ -95,9 +96,9 @@ static int open_view(const struct native_files *files, const struct native_file 
     return copy_of(&file->view);
 }
 
-/* Mark what is not asked for here as absent, in libelf's own copy of the section headers: libdw
- * unpacks all sections that it knows as soon as it is asked for any, and where variables are is a
- * sixth of libc's debug file. */
+/* Mark the sections that are not needed here as absent, in libelf's own copy of the section
+ * headers.  Otherwise libdw unpacks all sections that it knows at the first request.  The section
+ * with the places of variables is a sixth of libc's debug file. */
 static void leave_out_locations(Elf *elf)
 {
     size_t names;
@@ -126,7 +127,7 @@ static Elf *symbols_file(Dwfl_Module *module)
     return elf;
 }
 
-/* At its own addresses: a bias of 0 is what an executable has. */
+/* At its own addresses: an executable has a bias of 0. */
 static void report(struct symbol_module *module)
 {
     dwfl_report_begin(module->dwfl);
@@ -226,7 +227,7 @@ static int line_of(Dwarf_Attribute *attribute)
     return dwarf_formudata(attribute, &number) == 0 && number <= INT_MAX ? (int)number : 0;
 }
 
-/* Where INLINED was called. */
+/* Find the place from which INLINED was called. */
 static void find_call(Dwarf_Die *inlined, struct native_place *place)
 {
     Dwarf_Attribute attribute;
@@ -269,7 +270,8 @@ static size_t add_inlined(Dwarf_Die *scopes, size_t scope_count, struct native_p
     return count;
 }
 
-/* What the debug information says of ADDR, into PLACES, of which the first has the symbol's name.
+/* Put the debug information's entries for ADDR into PLACES, of which the first has the symbol's
+ * name.
  */
 static size_t find_places(struct symbol_module *module, Dwarf_Addr addr,
                           struct native_place *places)

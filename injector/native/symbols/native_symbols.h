@@ -1,14 +1,14 @@
-/* Names, lines and inlined calls of native code: what the file's symbols and debug info say.
+/* Names, lines and inlined calls of native code, from the file's symbols and debug info.
  *
- * Of the file that the stack walk read, and its debug file below /usr/lib/debug.  Nothing is asked
- * of the network.
+ * The sources are the file that the stack walk read and its debug file below /usr/lib/debug.  The
+ * network is never used.
  */
 #ifndef PERFJIT_NATIVE_SYMBOLS_H
 #define PERFJIT_NATIVE_SYMBOLS_H
 
 #include "injector/native/native_file.h"
 
-/* A piece of source, and what stands around it.  The texts live as long as the symbols. */
+/* A place in the source, and its surroundings.  The texts live as long as the symbols. */
 struct native_place {
     const char *name;   /* or NULL */
     const char *symbol; /* of an inlined call: its name as symbols have it, or NULL */
@@ -28,8 +28,8 @@ struct native_symbols {
     size_t count;
 };
 
-/* What is at ADDR, as FILE has it: the innermost inlined call first, the function last.  Returns
- * their number, 1 at least unless there is no memory, at most NATIVE_PLACES. */
+/* The functions at ADDR, an address in FILE: the innermost inlined call first, the function last.
+ * Returns their number, 1 at least unless there is no memory, at most NATIVE_PLACES. */
 size_t native_symbols_at(struct native_symbols *symbols, const struct native_file *file,
                          uint64_t addr, struct native_place places[NATIVE_PLACES]);
 

@@ -15,7 +15,7 @@ enum {
     TOMBSTONE = 1          /* linkers put functions that they threw away at 0 or 1 */
 };
 
-/* What has these addresses: a unit by its number, or a function by its entry. */
+/* The owner of these addresses: a unit by its number, or a function by its entry. */
 struct scope_range {
     Dwarf_Addr start, end;
     size_t unit;
@@ -101,7 +101,7 @@ static bool next_entry(Dwarf_Die *die)
     return true;
 }
 
-/* Those in PARENT: clang has them in their namespaces. */
+/* List the functions in PARENT: clang has them in their namespaces. */
 static void list_functions(struct range_list *list, Dwarf_Die *parent, unsigned depth)
 {
     Dwarf_Die die;

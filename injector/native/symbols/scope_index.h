@@ -1,8 +1,9 @@
-/* Which function of the debug information an address is in, and the calls inlined there.
+/* Finds the function of the debug information that contains an address, and the calls inlined
+ * there.
  *
  * libdw goes over a unit's entries for each address, and finds units by .debug_aranges alone, which
  * clang and rustc leave out.  Here units are found by their own ranges, and a unit's functions are
- * listed when it is asked for first. */
+ * listed at its first use. */
 #ifndef PERFJIT_SCOPE_INDEX_H
 #define PERFJIT_SCOPE_INDEX_H
 
@@ -13,7 +14,7 @@ struct scope_range;
 
 struct scope_unit {
     Dwarf_Die die;
-    struct scope_range *functions; /* by address; of the unit that was asked for */
+    struct scope_range *functions; /* by address; of the last unit in use */
     size_t function_count;
     bool is_read;
 };

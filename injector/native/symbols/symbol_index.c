@@ -21,8 +21,9 @@ static size_t underscores(const char *name)
     return strspn(name, "_");
 }
 
-/* Of two at one address perf 6.1 shows one that has a size, then one that is not weak, then one
- * that is global, then one with fewer underscores in front, then the longer name. */
+/* The rank by which perf 6.1 chooses one of two symbols at one address.  It prefers a symbol with a
+ * size, then one that is not weak, then one that is global, then one with fewer underscores in
+ * front, then the longer name. */
 static int rank(const struct code_symbol *a, const struct code_symbol *b)
 {
     bool sized_a = a->end > a->addr, sized_b = b->end > b->addr;
@@ -53,8 +54,8 @@ static struct code_symbol best_of(const struct symbol_index *index, size_t first
     return *best;
 }
 
-/* One for each address.  What has no size reaches up to the next one; inside of a function it is
- * only a label, as perfjit's images have for each body. */
+/* One for each address.  A symbol without a size reaches up to the next one.  Inside of a function
+ * it is only a label, as perfjit's images have for each body. */
 static void keep_one_each(struct symbol_index *index)
 {
     uint64_t covered = 0;

@@ -16,8 +16,8 @@ struct symbol_index {
     size_t count;
 };
 
-/* All symbols of code in MODULE, which outlives INDEX.  Where several have one address, the one
- * that perf shows.  Returns 0, or -1 without memory.  Release with symbol_index_free in either
+/* All symbols of code in MODULE, which outlives INDEX.  If several have one address, INDEX has the
+ * one that perf shows.  Returns 0, or -1 without memory.  Release with symbol_index_free in either
  * case. */
 int symbol_index_read(struct symbol_index *index, Dwfl_Module *module);
 

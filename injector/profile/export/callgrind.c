@@ -24,7 +24,7 @@ struct line_cost {
     uint64_t cost;
 };
 
-/* What is written, and which names were. */
+/* The text to write, and the names that were written already. */
 struct callgrind_output {
     const struct export_request *request;
     FILE *stream;
@@ -35,7 +35,7 @@ struct callgrind_output {
     bool *functions;
 };
 
-/* Where NAME is of no bytes nothing is known. */
+/* A NAME of no bytes is unknown. */
 static void put_name(const struct callgrind_output *out, uint32_t number, const char *name,
                      bool *seen)
 {
@@ -102,7 +102,7 @@ static int find_costs(struct callgrind_output *out)
     return 0;
 }
 
-/* Those of FUNCTION, of which *AT is the first. */
+/* Put the costs of FUNCTION, of which *AT is the first. */
 static void put_costs(const struct callgrind_output *out, uint32_t function, size_t *at)
 {
     for (; *at < out->cost_count && out->costs[*at].function == function; ++*at)

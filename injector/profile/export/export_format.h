@@ -11,17 +11,18 @@ struct export_request {
     const struct profile_functions *functions;
     const struct profile_totals *totals; /* by the choice below */
     struct profile_choice choice;
-    const char *title; /* what the recording is called */
+    const char *title; /* the recording's name */
 };
 
-/* Write it to STREAM.  Returns 0, or -1 without memory; what STREAM can't take is its own error. */
+/* Write it to STREAM.  Returns 0, or -1 without memory; failures to write are STREAM's own
+ * error. */
 typedef int export_writer(const struct export_request *request, FILE *stream);
 
 struct export_format {
     const char *name;
     const char *what;   /* opens it */
     const char *suffix; /* of its files */
-    bool lines;         /* it can show what ran in each line */
+    bool lines;         /* it can show the time of each line */
     export_writer *write;
 };
 

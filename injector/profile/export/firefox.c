@@ -4,8 +4,8 @@
  *     resourceTable, nativeSymbols, markers) and stringArray; libs
  *     funcTable.resource ▶ resourceTable: name, type 1, lib ▶ libs: of all threads
  *
- * A function's resource is the file that it is in, -1 if none is known: so two of one name in two
- * libraries are told apart.
+ * A function's resource is the file that it is in, -1 if none is known: two functions of one name
+ * in two libraries stay apart.
  *
  * Each process is shown with its threads.  Times are milliseconds since the first sample; weights
  * are as chosen: periods are in ms where the event counts time.  inlineDepth counts
@@ -27,7 +27,8 @@ struct string_list {
     size_t count;
 };
 
-/* Of strings below COUNT.  Returns 0, or -1 without memory; to be freed in either case. */
+/* Make a list for strings below COUNT.  Returns 0, or -1 without memory; to be freed in either
+ * case. */
 static int string_list_make(struct string_list *list, size_t count)
 {
     list->count = 0;
@@ -45,7 +46,7 @@ static void string_list_add(struct string_list *list, uint32_t string)
     list->number[string] = (uint32_t)list->count;
 }
 
-/* In time that goes by what is there. */
+/* The time for this grows with the entries, not with the list. */
 static void string_list_empty(struct string_list *list)
 {
     for (size_t i = 0; i < list->count; i++)
@@ -65,7 +66,7 @@ enum { CATEGORY_OTHER, CATEGORIES = FRAME_KINDS + 1 };
  * node is a frame; but a function is one in all its frames, since the reader's inverted tree and
  * its operations on functions go by its number.
  *
- * Work and text are the thread's own: what other threads have is not gone over for each. */
+ * Work and text are the thread's own: the data of other threads is not read for each. */
 struct thread_tables {
     const struct export_request *request;
     struct json_writer *json;
@@ -82,7 +83,7 @@ struct thread_tables {
     struct string_list strings; /* of the thread */
     struct string_list modules; /* of the thread: its resources */
     struct string_list libs;    /* of all threads so far */
-    bool is_time;               /* what the samples weigh */
+    bool is_time;               /* the samples' weights are times */
     uint64_t first_ns;
 };
 
@@ -216,7 +217,7 @@ static void put_depth(const struct thread_tables *tables, size_t i)
     json_number(tables->json, NULL, tables->depth[i]);
 }
 
-/* What ran, or else where the function begins. */
+/* The line that ran, or else the line where the function begins. */
 static void put_line(const struct thread_tables *tables, size_t i)
 {
     uint32_t line = tables->request->profile->nodes[tables->nodes[i]].line;
@@ -271,7 +272,7 @@ static void put_first_line(const struct thread_tables *tables, size_t i)
     put_line_of(tables, function_at(tables, i));
 }
 
-/* A tier is what the reader calls the frame's implementation. */
+/* The reader's word for a tier is the frame's implementation. */
 static void put_implementation(const struct thread_tables *tables, size_t i)
 {
     put_string(tables, frame_of(tables, i)->tier);
@@ -536,7 +537,7 @@ static void put_thread(struct thread_tables *tables)
     forget(tables);
 }
 
-/* Where the weights are those of one event, which counts time. */
+/* Whether the weights are those of one event, which counts time. */
 static bool weighs_time(const struct export_request *request)
 {
     return request->choice.weight == WEIGHT_PERIOD && request->choice.event != PROFILE_ALL &&

@@ -2,9 +2,9 @@
  *
  *     comm;outermost;...;innermost COUNT
  *
- * A ";" in a name is ":", a space in a thread's name "_"; at a name's end _[j] marks JIT code, _[k]
- * the kernel, and _[i] what was inlined, as flamegraph.pl's --color=java has it.  Each stack of a
- * thread's name stands once. */
+ * A ";" in a name is written as ":", a space in a thread's name as "_".  At a name's end _[j] marks
+ * JIT code, _[k] the kernel, and _[i] inlined code, as flamegraph.pl's --color=java has it.  Each
+ * stack of a thread's name stands once. */
 #include "injector/profile/export/export_format.h"
 
 #include <inttypes.h>

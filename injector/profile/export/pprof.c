@@ -35,7 +35,7 @@ struct pprof_output {
     FILE *stream;
     z_stream packer;
     struct memory_file message, part, small; /* the message at hand, one in that, one in that */
-    uint32_t string_count;                   /* those of the profile, and what follows them: */
+    uint32_t string_count;                   /* those of the profile, and the added ones: */
     uint32_t text_samples, text_count, text_event, text_unit, text_thread, text_pid, text_tid,
         text_tier;
     uint32_t *mapping_of; /* by string: the mapping of that module, or 0 */
@@ -54,7 +54,7 @@ static void put_varint(struct pprof_output *out, struct memory_file *to, uint64_
     out->no_memory |= memory_file_add(to, bytes, count) != 0;
 }
 
-/* 0 is what is read where nothing stands. */
+/* A reader takes a missing number for 0. */
 static void put_number(struct pprof_output *out, struct memory_file *to, unsigned field,
                        uint64_t value)
 {
@@ -79,7 +79,7 @@ static void put_part(struct pprof_output *out, unsigned field)
     out->part.size = 0;
 }
 
-/* Pack what the message has by now, and empty it; at the end with Z_FINISH. */
+/* Pack the message so far, and empty it; at the end with Z_FINISH. */
 static void pack(struct pprof_output *out, int flush)
 {
     uint8_t packed[CHUNK_BYTES];
@@ -122,8 +122,8 @@ static bool is_inlined(const struct pprof_output *out, uint32_t node)
     return out->depth[node] != 0;
 }
 
-/* A function's location is its frame's.  What was inlined has one for each node, which lists its
- * callers up to the function that they are in; so has a line. */
+/* A function's location is its frame's.  Inlined code has a location for each node, which lists its
+ * callers up to the function that they are in.  A node with a line has its own location, too. */
 static bool has_own_location(const struct pprof_output *out, uint32_t node)
 {
     return is_inlined(out, node) || out->request->profile->nodes[node].line;

@@ -1,4 +1,4 @@
-/* See flamegraph_page.h.  What the data in it is like, profile.js says. */
+/* See flamegraph_page.h.  profile.js describes the data in the page. */
 #include "injector/profile/flamegraph/flamegraph_page.h"
 
 #include "injector/profile/flamegraph/markup.h"
@@ -171,7 +171,7 @@ static void put_data(const struct flamegraph_request *request, FILE *stream)
 
 /* ---- The page ---- */
 
-/* Put PART, with what belongs where it has %TITLE%, %STYLE%, %SCRIPT% or %TABLES%. */
+/* Put PART, with the texts for %TITLE%, %STYLE%, %SCRIPT% and %TABLES%. */
 static void put_part(const struct flamegraph_request *request, FILE *stream, const char *part)
 {
     static const char title[] = "%TITLE%", style[] = "%STYLE%", script[] = "%SCRIPT%",

@@ -6,7 +6,7 @@
 
 #include <stdio.h>
 
-/* What two sides had of a stack with all that it calls, and enum verdict's number. */
+/* The values of two sides for a stack with all that it calls, and enum verdict's number. */
 struct flamegraph_difference {
     double base, new;
     int verdict;
@@ -20,7 +20,7 @@ struct flamegraph_request {
     const char *unit; /* NULL: the event's */
     /* By node.  NULL: there is one profile. */
     const struct flamegraph_difference *difference;
-    /* Put what stands below the graph, as HTML; NULL: nothing does. */
+    /* Put the part below the graph, as HTML; NULL: there is none. */
     void (*put_tables)(FILE *stream, const void *context);
     const void *context;
 };

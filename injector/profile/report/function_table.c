@@ -116,8 +116,8 @@ static uint32_t neighbour_of(const struct profile_call *call, bool callees)
     return callees ? call->callee : call->caller;
 }
 
-/* Of CALLS those that FUNCTION has, in ORDER, which has room for them: the heaviest first.  Returns
- * how many; *NOBODY is what has no caller. */
+/* Pick those of CALLS that FUNCTION has, the heaviest first, into ORDER, which has room for them.
+ * Returns how many; *NOBODY is the part without a caller. */
 static size_t pick(const struct profile_calls *calls, uint32_t function, bool callees,
                    struct ordered_function *order, uint64_t *nobody)
 {

@@ -4,9 +4,9 @@
 
 #include "injector/profile/report/report_view.h"
 
-/* The numbers of all functions that have any of VIEW's profile, of JIT code alone if it says so: by
- * self, then by total, or with by_total the other way; *COUNT is set to how many there are.  NULL
- * without memory; the caller frees them. */
+/* The numbers of all functions that have any of VIEW's profile, only of JIT code if VIEW says so.
+ * They are sorted by self, then by total; with by_total the other way.  *COUNT is set to their
+ * number.  NULL without memory; the caller frees them. */
 uint32_t *function_table_order(const struct report_view *view, size_t *count);
 
 /* Put them as a table.  Returns 0, or -1 without memory. */

@@ -28,7 +28,7 @@ enum report_group report_group_named(const char *word)
     return (enum report_group)i;
 }
 
-/* What the frame is, in words. */
+/* The kind of the frame, in words. */
 static const char *kind_of(const struct report_view *view, const struct call_sample *sample)
 {
     if (!sample->node)

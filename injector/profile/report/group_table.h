@@ -7,7 +7,7 @@
 
 enum report_group { BY_PROCESS, BY_THREAD, BY_TIER, BY_RUNTIME, BY_KIND, REPORT_GROUPS };
 
-/* What WORD asks for; REPORT_GROUPS: nothing. */
+/* The group that WORD names; REPORT_GROUPS: none. */
 enum report_group report_group_named(const char *word);
 
 /* Put it as a table, where JSON is NULL; else as the items of its array.  Returns 0, or -1 without

@@ -30,8 +30,7 @@ void report_put_function(const struct report_view *view, uint32_t function);
 /* The unit's name, for the head of a column. */
 const char *report_unit(const struct report_view *view);
 
-/* What FUNCTION is: the kinds and tiers of its frames, the one with most of the time first, at most
- * two. */
+/* The kinds and tiers of FUNCTION's frames, the one with most of the time first, at most two. */
 void report_put_kinds(const struct report_view *view, uint32_t function, char *text, size_t bytes);
 
 #endif

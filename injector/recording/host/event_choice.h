@@ -1,5 +1,5 @@
-/* The event that is sampled where the user names none: cycles where there is a counter for them,
- * and else the CPU's clock; of the kernel too if that is permitted. */
+/* The event that is sampled if the user names none.  It is cycles if the CPU has a counter for
+ * them, else the CPU's clock.  The kernel is sampled too if that is permitted. */
 #ifndef PERFJIT_EVENT_CHOICE_H
 #define PERFJIT_EVENT_CHOICE_H
 
@@ -7,15 +7,15 @@
 
 struct event_choice {
     const char *event; /* as perf's -e takes it */
-    const char *note;  /* what to say of it; or NULL */
+    const char *note;  /* a note for the user; or NULL */
 };
 
-/* Try what this user may sample on this machine.  Returns 0, or -1 with the failure text set:
- * nothing. */
+/* Try which events this user may sample on this machine.  Returns 0, or -1 with the failure text
+ * set: nothing. */
 int event_choose(struct event_choice *choice, struct findings *findings);
 
-/* What event_choose would say if perf_event_open(2) ended with ERROR, 0 for success: of cycles and
- * of the clock, with the kernel and (USER) without it. */
+/* The result of event_choose if perf_event_open(2) ended with ERROR (0 for success).  The four
+ * errors are of cycles and of the clock, with the kernel and (USER) without it. */
 int event_choose_by(struct event_choice *choice, const int errors[4], int paranoid,
                     struct findings *findings);
 

@@ -9,8 +9,8 @@
  * PROFILE's.  NULL if there is none. */
 const char *injected_image(const struct records *records);
 
-/* The same if it is neither there nor below ROOT (which may be NULL), and so the names that were
- * written into it are not. */
+/* The same if it is neither there nor below ROOT (which may be NULL): the names that were written
+ * into it are missing, too. */
 const char *injected_image_gone(const struct records *records, const char *root);
 
 /* Where the first image is that was moved with its recording: perf looks for it where it was. NULL:

@@ -41,7 +41,7 @@ static FILE *open_proc(uint32_t pid, const char *name)
     return fopen(path, "re");
 }
 
-/* What stands in PID's stat from WORD on, which LINE holds; NULL: there is no such process. */
+/* The rest of PID's stat from WORD on, kept in LINE; NULL: there is no such process. */
 static const char *read_stat(char line[STAT_BYTES], uint32_t pid, int word)
 {
     FILE *file = open_proc(pid, "stat");
@@ -101,7 +101,7 @@ const char *live_process_root(char text[LIVE_ROOT_BYTES], uint32_t pid)
     return text;
 }
 
-/* What PID sees at PATH, as stat(2). */
+/* As stat(2), with PATH as PID sees it. */
 static int stat_theirs(uint32_t pid, const char *path, struct stat *its)
 {
     char *theirs, root[LIVE_ROOT_BYTES];

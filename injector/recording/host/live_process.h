@@ -1,5 +1,5 @@
-/* What /proc says about a process of the recording that is still alive, and of this program's own
- * place among them. */
+/* The data in /proc about a process of the recording that is still alive, and this program's own
+ * place among those processes. */
 #ifndef PERFJIT_LIVE_PROCESS_H
 #define PERFJIT_LIVE_PROCESS_H
 
@@ -21,19 +21,19 @@ struct live_process {
                                  (systemd's PrivateTmp) */
 };
 
-/* Read what /proc says of PID.  Returns false if there is no such process, or one that began after
- * RECORDED_WALL_NS, the end of the recording: then the pid was reused. */
+/* Read the facts about PID in /proc.  Returns false if there is no such process, or one that began
+ * after RECORDED_WALL_NS, the end of the recording: then the pid was reused. */
 bool live_process_read(struct live_process *live, uint32_t pid, uint64_t recorded_wall_ns);
 
-/* Whether process PID is there and has not ended; nor is about to, though nobody can wait for it
- * yet: perf knows by then that it leaves. */
+/* Whether process PID is there and has not ended.  A process that is about to end does not count,
+ * though it can't be waited for yet: perf knows by then that it leaves. */
 bool live_process_goes_on(uint32_t pid);
 
 /* Whether PID lives in another mount namespace than this program, in which PATH is another file, or
  * none. */
 bool live_process_hides(uint32_t pid, const char *path);
 
-/* Where PID's root directory is to be found, into TEXT, which is returned. */
+/* Write the path of PID's root directory into TEXT.  Returns TEXT. */
 const char *live_process_root(char text[LIVE_ROOT_BYTES], uint32_t pid);
 
 /* Whether PID lives, and has another root directory than this program. */

@@ -7,8 +7,8 @@
 #include <stdbool.h>
 #include <sys/types.h>
 
-/* Where the file NAME of a mapping, which may end with " (deleted)", is below ROOT; "" is this
- * machine's root.  The caller frees it.  NULL without memory. */
+/* The path below ROOT of the file NAME of a mapping.  NAME may end with " (deleted)".  ROOT "" is
+ * this machine's root.  The caller frees it.  NULL without memory. */
 char *mapped_path(const char *root, const char *name);
 
 /* Whether an inode on DEVICE can be compared with that of MAP. */

@@ -1,4 +1,4 @@
-/* The machine that a recording was made on: its name, what code it runs, and its wall clock. */
+/* The machine that a recording was made on: its name, the kind of its code, and its wall clock. */
 #ifndef PERFJIT_RECORDING_HOST_H
 #define PERFJIT_RECORDING_HOST_H
 
@@ -15,7 +15,7 @@ struct recording_host {
     uint64_t wall_ns, perf_ns; /* the wall clock and perf's, at one moment */
 };
 
-/* What FILE says of the machine that it was recorded on. */
+/* The data in FILE about the machine that it was recorded on. */
 struct recorded_machine {
     const char *name; /* of NAME_BYTES letters; NULL: it does not say */
     size_t name_bytes;
@@ -36,7 +36,7 @@ void recording_host_read(struct recording_host *host, const struct perf_file *fi
 /* Whether the recording was made on the machine that this program runs on, by only its name. */
 bool recording_host_is_here(const struct recording_host *host);
 
-/* What the wall clock showed at PERF_NS on perf's; valid with has_wall_clock. */
+/* The wall clock's time at PERF_NS on perf's clock; valid with has_wall_clock. */
 uint64_t recording_host_wall_ns(const struct recording_host *host, uint64_t perf_ns);
 
 #endif

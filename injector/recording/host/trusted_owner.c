@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-/* The user who runs this program, if through sudo; -1: nobody else than the effective one. */
+/* The user who runs this program, if through sudo; -1: no user but the effective one. */
 static int64_t sudo_user(void)
 {
     const char *text = getenv("SUDO_UID");

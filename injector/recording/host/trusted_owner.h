@@ -1,4 +1,5 @@
-/* Whose files are trusted: anybody can put a file where a runtime would have put its own. */
+/* Decides which users' files are trusted: any user can put a file where a runtime would have put
+ * its own. */
 #ifndef PERFJIT_TRUSTED_OWNER_H
 #define PERFJIT_TRUSTED_OWNER_H
 

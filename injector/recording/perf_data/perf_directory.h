@@ -5,8 +5,9 @@
  *                      nothing else; each a zstd stream of its own with -z
  *      kcore_dir       --kcore: a copy of the kernel's code, and its names
  *
- * All become one plain file.  perf sorts what it reads only between FINISHED_ROUND marks, and those
- * of `data` say nothing about the other files; so none is kept, and perf sorts the whole.
+ * All become one plain file. perf sorts what it reads only between FINISHED_ROUND marks.  The marks
+ * of `data` say nothing about the other files.  The plain file therefore has none, and perf sorts
+ * the whole.
  */
 #ifndef PERFJIT_PERF_DIRECTORY_H
 #define PERFJIT_PERF_DIRECTORY_H

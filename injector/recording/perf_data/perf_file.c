@@ -83,7 +83,7 @@ static int read_event(struct perf_file *file, struct perf_event *event, uint64_t
     event->ids = get_section(&tail);
     if (event->ids.size == 0)
         event->ids.offset =
-            0; /* it is nowhere: another offset could lie after the end of what is written */
+            0; /* it is nowhere: another offset could lie after the end of the written bytes */
     if (!section_inside(file, &event->ids) || event->ids.size % 8)
         return report_failure(findings,
                               "%s: damaged: the event ids at 0x%" PRIx64 " lie outside the file",
@@ -138,8 +138,8 @@ static int collect_ids(struct perf_file *file, struct findings *findings)
     return 0;
 }
 
-/* Where the events lay out their records differently, each record says by IDENTIFIER whose it
- * is; elsewhere by IDENTIFIER or ID, if at all. */
+/* If the events lay out their records differently, each record names its event by IDENTIFIER.
+ * Otherwise it names it by IDENTIFIER or ID, if at all. */
 static int choose_layout(struct perf_file *file, struct findings *findings)
 {
     bool all_identify = true;
@@ -195,8 +195,8 @@ static int check_header(struct perf_file *file, struct findings *findings)
     return 0;
 }
 
-/* The data section may reach past the end of a file whose writer was killed: then what is there
- * counts. */
+/* The data section may reach past the end of a file whose writer was killed: then the bytes that
+ * are there count. */
 static int check_records(struct perf_file *file, struct findings *findings)
 {
     if (file->records.size == 0)
@@ -223,8 +223,7 @@ static bool overlap(const struct perf_section *a, const struct perf_section *b)
     return a->size && b->size && a->offset < b->offset + b->size && b->offset < a->offset + a->size;
 }
 
-/* Whether what SECTION holds belongs to no other part of the file; TABLE is that of the
- * features. */
+/* Whether SECTION's bytes belong to no other part of the file; TABLE is that of the features. */
 static bool is_free(const struct perf_file *file, const struct perf_section *section,
                     const struct perf_section *table)
 {

@@ -63,13 +63,13 @@ int perf_file_view(struct perf_file *file, const char *path, const uint8_t *data
 
 void perf_file_close(struct perf_file *file);
 
-/* Which event has ID.  Returns false if none has. */
+/* Find the event that has ID.  Returns false if none has. */
 bool perf_file_event_of(const struct perf_file *file, uint64_t id, uint32_t *event);
 
 bool perf_file_has_feature(const struct perf_file *file, unsigned bit);
 
-/* The text of feature BIT, which must be one of those that are a text (u32 size, then the text with
- * its NULs), without the NULs; NULL if FILE does not have it. */
+/* The text of feature BIT without its NULs; NULL if FILE does not have it.  The feature must be a
+ * text: u32 size, then the text with its NULs. */
 const char *perf_file_string(const struct perf_file *file, unsigned bit, size_t *bytes);
 
 /* Whether samples of some event contain call chains. */

@@ -76,14 +76,14 @@ enum {
     PERF_NAMESPACE_MOUNT = 5,
 };
 
-/* Where the fields of the file header stand. */
+/* The offsets of the fields of the file header. */
 enum {
     PERF_HEADER_ATTR_SIZE = 16,
     PERF_HEADER_DATA = 40,
     PERF_HEADER_FEATURES = 72,
 };
 
-/* Where the fields of an entry of attrs stand. */
+/* The offsets of the fields of an entry of attrs. */
 enum {
     PERF_ATTR_SAMPLE_TYPE = 24,
     PERF_ATTR_READ_FORMAT = 32,

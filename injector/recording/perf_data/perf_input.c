@@ -14,7 +14,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* Put MEMORY in the place of what INPUT has been a view of. */
+/* Put MEMORY in the place of INPUT's present bytes. */
 static int replace(struct perf_input *input, struct memory_file *memory, const char *path,
                    struct findings *findings)
 {
@@ -136,7 +136,7 @@ static int make_plain(struct perf_input *input, struct perf_plain *plain, const 
     return perf_plain_end(plain, &features) ? report_failure(findings, "out of memory") : 0;
 }
 
-/* Put a plain file in the place of what has been opened, if it is none. */
+/* Put a plain file in the place of the opened one, if that is none. */
 static int unfold(struct perf_input *input, const char *path, struct findings *findings)
 {
     struct perf_plain plain = {0};

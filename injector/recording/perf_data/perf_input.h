@@ -1,5 +1,5 @@
-/* A recording in whatever form it comes: a file, a stream or a directory, compressed or not.  What
- * is read of it is always a plain perf.data file, in place or rebuilt in memory. */
+/* A recording in any form: a file, a stream or a directory, compressed or not.  The result is
+ * always a plain perf.data file, in place or rebuilt in memory. */
 #ifndef PERFJIT_PERF_INPUT_H
 #define PERFJIT_PERF_INPUT_H
 
@@ -8,7 +8,7 @@
 
 struct perf_input {
     struct perf_file file;
-    struct memory_file memory; /* what FILE is a view of, if it is not mapped from disk */
+    struct memory_file memory; /* the bytes of FILE, if it is not mapped from disk */
     char *directory_data;      /* the path of the file `data`, in a directory */
 };
 

@@ -28,7 +28,7 @@ struct piped {
     struct perf_features features;
 };
 
-/* A record of the stream and what follows it. */
+/* A record of the stream and its data behind it. */
 struct piped_record {
     const uint8_t *bytes;
     size_t size;
@@ -100,7 +100,7 @@ static void take_feature(struct piped *piped, const struct piped_record *record)
         perf_features_set(&piped->features, (unsigned)bit, cursor_bytes(&cursor, bytes), bytes);
 }
 
-/* What a file has outside its records. */
+/* Take the sections that a file has outside its records. */
 static int take_sections(struct piped *piped)
 {
     const struct memory_file *stream = piped->stream;

@@ -1,8 +1,8 @@
 /* perf.data as a stream, which perf record -o - writes and perf report -i - reads, and as a file:
  * one made of the other.
  *
- * A stream is the first 16 bytes of the file header, with size 16, and then records only.  What a
- * file has in sections comes as records of their own, before all others:
+ * A stream is the first 16 bytes of the file header, with size 16, and then records only.  The
+ * sections of a file are records in a stream.  They come before all other records:
  *
  *     HEADER_ATTR         8 the perf_event_attr (its size at offset 12), then its event ids, u64
  *                         each

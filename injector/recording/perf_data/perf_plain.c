@@ -22,7 +22,7 @@ static size_t largest(const struct perf_attr *attrs, size_t count)
 }
 
 /* Header, ids, attributes: all that stands in front of the records.  An attribute that is shorter
- * than others is filled up with zeros, which is what the fields that it does not have mean. */
+ * than others is filled up with zeros: missing fields mean zero. */
 static void put_front(struct byte_sink *sink, const struct perf_attr *attrs, size_t count)
 {
     size_t attr_bytes = largest(attrs, count), entry_bytes = attr_bytes + PERF_SECTION_BYTES;

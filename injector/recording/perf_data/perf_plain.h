@@ -1,6 +1,6 @@
-/* A perf.data file that is made in memory of a recording in any other form: header, event ids,
- * attributes, records, features, in this order and with nothing between them.  The index of AUX
- * traces is rebuilt, because their records have moved. */
+/* A perf.data file that is made in memory from a recording in any other form.  It has header, event
+ * ids, attributes, records and features, in this order and with nothing between them.  The index of
+ * AUX traces is rebuilt, because their records have moved. */
 #ifndef PERFJIT_PERF_PLAIN_H
 #define PERFJIT_PERF_PLAIN_H
 
@@ -21,7 +21,7 @@ struct perf_plain {
     uint64_t records_offset;
     bool without_rounds; /* leave out FINISHED_ROUND records */
     uint64_t packed_bytes,
-        unpacked_bytes; /* perf_unzip's: what went in so far, and what came out */
+        unpacked_bytes; /* perf_unzip's: the bytes that went in so far, and came out */
 };
 
 /* Begin with COUNT events.  This and the next three return 0, or -1 without memory. */

@@ -25,8 +25,8 @@ static bool cut_short(const struct perf_walk *walk, uint64_t left, struct findin
     return false;
 }
 
-/* Where a record begins is known when the one before it is read, and the processor waits for each:
- * have what is some records further on brought into the cache meanwhile, as many bytes as this
+/* The place of a record is known only when the one before it is read, and the processor waits for
+ * each.  So the bytes some records further on are brought into the cache meanwhile, as many as this
  * record has.  A prefetch past the end of the file does no harm. */
 static void bring_near(const uint8_t *bytes, size_t size)
 {
@@ -149,7 +149,7 @@ bool perf_record_sample_thread(const struct perf_file *file, const struct perf_r
     return true;
 }
 
-/* What an MMAP2 has and an MMAP has not. */
+/* Read the fields that an MMAP2 has and an MMAP has not. */
 static void read_identity(struct byte_cursor *cursor, const struct perf_record *record,
                           struct perf_map *map)
 {

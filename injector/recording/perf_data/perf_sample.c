@@ -35,7 +35,7 @@ static void read_times(struct byte_cursor *cursor, uint64_t read_format,
         counts->running_ns = cursor_u64(cursor);
 }
 
-/* Of an event alone the times stand behind its value, not in front. */
+/* For an event alone the times stand behind its value, not in front. */
 static struct sample_counts read_counts(struct byte_cursor *cursor,
                                         const struct sample_format *format)
 {
@@ -111,7 +111,7 @@ static struct sample_registers read_interrupt_registers(struct byte_cursor *curs
     return read_registers(cursor, format->interrupt_registers);
 }
 
-/* What says that more of the copy is the stack than there is of the copy is wrong. */
+/* A field that says that more of the copy is the stack than there is of the copy is wrong. */
 static struct sample_stack read_user_stack(struct byte_cursor *cursor,
                                            const struct sample_format *format)
 {

@@ -5,8 +5,8 @@
 #include "injector/recording/perf_data/perf_record.h"
 #include "jitdump/format/byte_sink.h"
 
-/* What was counted by then: of each event of a group, or of the sample's own.  Value number I
- * stands at values + I * value_bytes, and so do its id and how many of its records were lost. */
+/* The counts so far: of each event of a group, or of the sample's own event.  Value number I stands
+ * at values + I * value_bytes; its id and the number of its lost records stand in the same way. */
 struct sample_counts {
     const uint8_t *values, *ids, *lost; /* the latter two NULL: not told */
     size_t count, value_bytes;
@@ -41,7 +41,7 @@ struct sample_registers {
 struct sample_stack {
     const uint8_t *bytes; /* NULL: none */
     size_t size;          /* of the stack */
-    bool cut;             /* the copy is as large as was asked for */
+    bool cut;             /* the copy has the full requested size */
 };
 
 struct perf_sample {
@@ -64,7 +64,8 @@ struct perf_sample {
     uint16_t places[SAMPLE_FIELDS + 1]; /* of the fields in order, and the end of the last */
 };
 
-/* Which of FILE's events the SAMPLE RECORD is of; 0 if it does not say. */
+/* The index of the event of FILE that the SAMPLE RECORD belongs to; 0 if the record does not
+ * say. */
 uint32_t perf_sample_event(const struct perf_file *file, const struct perf_record *record);
 
 /* Read RECORD, a SAMPLE of FORMAT, up to LAST.  Both must outlive SAMPLE.  Returns false if it ends
@@ -72,11 +73,11 @@ uint32_t perf_sample_event(const struct perf_file *file, const struct perf_recor
 bool perf_sample_read(struct perf_sample *sample, const struct sample_format *format,
                       const struct perf_record *record, enum sample_field last);
 
-/* Where SAMPLE was taken: PERF_MISC_USER or another cpumode. */
+/* The mode in which SAMPLE was taken: PERF_MISC_USER or another cpumode. */
 unsigned perf_sample_mode(const struct perf_sample *sample);
 
-/* Where FIELD begins in SAMPLE's record, or would begin if it were there.  It has been read up to
- * FIELD or further. */
+/* The offset of FIELD in SAMPLE's record, or the offset that it would have if it were there.  It
+ * has been read up to FIELD or further. */
 size_t perf_sample_place(const struct perf_sample *sample, enum sample_field field);
 
 /* Read the sample_id of RECORD, no SAMPLE, of FILE.  Returns false if it has none. */

@@ -1,8 +1,8 @@
 /* Times on a profile's clock: which are real, and how they are added.
  *
- * What perf record --off-cpu (perf 6.2 and newer) has left at the end it writes as samples of the
- * time ~0 << 32, so that perf shows them after everything else. They are not real times: they show
- * neither when the recording ended nor when code was live.
+ * At the end, perf record --off-cpu (perf 6.2 and newer) writes its remaining data as samples with
+ * the time ~0 << 32. perf then shows them after everything else.  They are not real times: they
+ * show neither when the recording ended nor when code was live.
  */
 #ifndef PERFJIT_PERF_TIME_H
 #define PERFJIT_PERF_TIME_H

@@ -11,8 +11,8 @@
 #include <zstd.h>
 
 /* Samples pack 5 to 50 times, but 64 KiB of user stack, when they are all the same, 2300 times:
- * little more than the time is left of each.  Of no records, or of one again and again, zstd makes
- * more than 10000 times, which would fill all memory from a few MB. */
+ * little more than the time is left of each.  For a stream of no records, or of one record again
+ * and again, the ratio of zstd is above 10000.  That would fill all memory from a few MB. */
 enum { MAX_RATIO = 8000, MIB = 1 << 20, UNPACKED_AT_WILL = 256 * MIB };
 
 struct unzipper {
@@ -61,13 +61,12 @@ static int move_whole_records(struct unzipper *unzipper)
 /* More than any recording unpacks to. */
 static int refuse_bomb(struct unzipper *unzipper, const struct perf_record *record)
 {
-    return report_failure(
-        unzipper->findings,
-        "%s: record %" PRIu64 " at 0x%" PRIx64 ": unpacks to more than %" PRIu64
-        " MiB, over %d times what it is packed in, which no recording does: it is "
-        "damaged, or was made to fill the memory; record without -z",
-        unzipper->file->path, record->number, record->offset, unzipper->plain->unpacked_bytes / MIB,
-        MAX_RATIO);
+    return report_failure(unzipper->findings,
+                          "%s: record %" PRIu64 " at 0x%" PRIx64 ": unpacks to more than %" PRIu64
+                          " MiB, over %d times its packed size, and no recording does that: it is "
+                          "damaged, or was made to fill the memory; record without -z",
+                          unzipper->file->path, record->number, record->offset,
+                          unzipper->plain->unpacked_bytes / MIB, MAX_RATIO);
 }
 
 /* Note that IN bytes more came to OUT bytes.  Returns false if that is too much. */
@@ -79,7 +78,7 @@ static bool count_bytes(struct perf_plain *plain, size_t in, size_t out)
            plain->unpacked_bytes / MAX_RATIO <= plain->packed_bytes;
 }
 
-/* Unpack COUNT bytes at BYTES, and move on what is whole. */
+/* Unpack COUNT bytes at BYTES, and move on the whole records. */
 static int unpack(struct unzipper *unzipper, const struct perf_record *record, const uint8_t *bytes,
                   size_t count)
 {
@@ -119,7 +118,7 @@ static int unzip_record(struct unzipper *unzipper, const struct perf_record *rec
     return unpack(unzipper, record, bytes, count);
 }
 
-/* Damage ends the records, as a cut does: what was unpacked before it is kept. */
+/* Damage ends the records, as a cut does: the bytes unpacked before it are kept. */
 static int unzip_records(struct unzipper *unzipper)
 {
     struct perf_walk walk = perf_walk_begin(unzipper->file);

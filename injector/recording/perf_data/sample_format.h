@@ -87,7 +87,7 @@ struct sample_format {
     bool inherits; /* children are counted as well: Linux 6.13 lets a group's sample do so, and has
                       each thread's own counts in its samples */
     bool sample_id_all;
-    /* What sample_format_lay_out works out of these: */
+    /* sample_format_lay_out computes the following from the fields above: */
     uint8_t fields[SAMPLE_FIELDS]; /* of a SAMPLE, in order */
     uint8_t field_count;
     uint8_t front[SAMPLE_FRONT_FIELDS];     /* where each stands in a SAMPLE; 0: nowhere */

@@ -1,10 +1,10 @@
-/* Removing dumps that a process opened because it was asked (attachment.h).
+/* Removing dumps that a process opened on request (attachment.h).
  *
  *     ROOT/DIR/jitdump-PID/jit-PID.dump, .../stage/jit-PID.dump, and both directories
  *
- * The path is the process's word.  It is looked up inside of its own root directory, whatever links
- * there say, and taken only if the directory is of the process's user and nobody else may write to
- * it: what goes is what that user could remove himself. */
+ * The path is the process's word.  It is looked up inside of its own root directory, also through
+ * links.  It is taken only if the directory is of the process's user and no other user may write to
+ * it.  So only files are removed that this user could remove himself. */
 #include "injector/run/attach/attachment.h"
 
 #include "injector/log/jitdump/dump_name.h"

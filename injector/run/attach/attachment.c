@@ -114,8 +114,8 @@ static bool await_answer(const struct asking *asking, const struct switch_page *
     }
 }
 
-/* It has not polled in time: what it has not begun, it is not to begin later.  The end of a dump,
- * though, comes when it does. */
+/* It has not polled in time.  A request that it has not begun must not begin later.  The end of a
+ * dump, though, comes when it does. */
 static void give_up(struct asking *asking, const struct switch_page *page, uint32_t number,
                     struct attachment_result *result)
 {
@@ -165,17 +165,18 @@ static void ask_page(struct asking *asking, struct switch_page *page,
 
 /* ---- No JIT to ask ---- */
 
-/* Whose PID is, and so who else may ask. */
+/* The owner of PID, and with it the users who may send requests, too. */
 static int refuse_permission(const struct attachment *attachment, struct findings *findings)
 {
     uid_t uid = attachment->live.uid;
     const struct passwd *user = getpwuid(uid);
     if (uid == geteuid())
         return report_failure(findings,
-                              "%d: can't be looked into: it has given up, or has, other rights "
-                              "than you; only root can ask it",
+                              "%d: can't be examined: it has other rights than you, or has given "
+                              "some up; only root can send it requests",
                               (int)attachment->pid);
-    return report_failure(findings, "%d: is of user %u (%s): only that user and root can ask it",
+    return report_failure(findings,
+                          "%d: is of user %u (%s): only that user and root can send it requests",
                           (int)attachment->pid, (unsigned)uid, user ? user->pw_name : "?");
 }
 
@@ -192,10 +193,11 @@ static int no_switch(const struct attachment *attachment, const struct switch_li
         return report_failure(findings, "%d: has ended, or is the kernel's own: it has no memory",
                               pid);
     if (list->dump)
-        return report_failure(findings,
-                              "%d: logs its JIT code already, to %s, and can't be asked to begin "
-                              "or end: that takes PERFJIT=attach in its environment when it starts",
-                              pid, list->dump);
+        return report_failure(
+            findings,
+            "%d: logs its JIT code already, to %s, and takes no requests to begin or end: for "
+            "these start it with PERFJIT=attach in its environment",
+            pid, list->dump);
     if (list->has_library)
         return report_failure(
             findings,

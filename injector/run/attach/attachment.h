@@ -1,9 +1,10 @@
-/* Asking a process for its dumps, and for their end: all JITs in it that can be asked, within a
- * bounded time.
+/* Requests to a process to begin or end its dumps.  They go to all JITs in it that take requests,
+ * within a bounded time.
  *
  *     process ─▶ switch_list (its pages) ─▶ switch_page (request, answer) ─▶ attachment (results)
  *
- * SIGINT, SIGTERM and SIGHUP wait meanwhile; one that comes withdraws what was not begun.
+ * SIGINT, SIGTERM and SIGHUP wait meanwhile.  Such a signal withdraws the requests that were not
+ * begun.
  */
 #ifndef PERFJIT_ATTACHMENT_H
 #define PERFJIT_ATTACHMENT_H
@@ -16,7 +17,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-#define ATTACHMENT_SECONDS 10.0 /* that a process has to poll, if nothing else is said */
+#define ATTACHMENT_SECONDS 10.0 /* the time that a process has to poll, by default */
 
 struct attachment_request {
     pid_t pid;
@@ -35,14 +36,14 @@ enum attachment_outcome {
     ATTACHMENT_UNUSABLE /* the page can't be read or written */
 };
 
-/* What became of one JIT. */
+/* The result for one JIT. */
 struct attachment_result {
     enum attachment_outcome outcome;
     int error; /* of an UNUSABLE one */
     struct switch_answer answer;
 };
 
-/* What became of all. */
+/* The results for all JITs of a process. */
 struct attachment {
     pid_t pid;
     struct live_process live;
@@ -53,9 +54,9 @@ struct attachment {
     bool interrupted;
 };
 
-/* Ask as REQUEST says.  Returns 0 if there was a JIT to ask, whatever became of it, or -1 with the
- * failure text set: there is no such process, it may not be asked, or it can't be.  Release with
- * attachment_free in either case. */
+/* Ask as REQUEST says.  Returns 0 if there was a JIT to take the request, whatever the result, or
+ * -1 with the failure text set.  A failure is: there is no such process, this user may not send it
+ * requests, or it takes none.  Release with attachment_free in either case. */
 int attachment_ask(struct attachment *attachment, const struct attachment_request *request,
                    struct findings *findings);
 

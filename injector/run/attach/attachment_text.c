@@ -1,4 +1,4 @@
-/* What attachment.h tells of a request, a line for each JIT of the process. */
+/* Prints the results of a request (attachment.h), a line for each JIT of the process. */
 #include "injector/run/attach/attachment.h"
 
 #include "injector/text/printable_text.h"
@@ -11,7 +11,7 @@ static double ms(uint64_t ns)
     return (double)ns / 1e6;
 }
 
-/* Where the dump is for who is not in the process's container. */
+/* The place of the dump, as seen from outside the process's container. */
 static void tell_place(const struct attachment *attachment)
 {
     if (attachment->elsewhere)
@@ -64,7 +64,7 @@ static void tell_not_polled(const struct attachment *attachment,
             "in code without a safe point (--timeout waits longer)",
             pid, request->seconds);
     printable_line(stderr,
-                   on ? "perfjit: %d: what was asked is withdrawn"
+                   on ? "perfjit: %d: the request is withdrawn"
                       : "perfjit: %d: it closes its dump as soon as it does",
                    pid);
 }
@@ -95,13 +95,13 @@ static void tell_one(const struct attachment *attachment, const struct attachmen
         tell_not_polled(attachment, request, on);
         break;
     case ATTACHMENT_BUSY:
-        printable_line(stderr, "perfjit: %d: another perfjit is asking it", pid);
+        printable_line(stderr, "perfjit: %d: another perfjit has sent it a request", pid);
         break;
     case ATTACHMENT_ENDED:
         printable_line(stderr, "perfjit: %d: has ended meanwhile", pid);
         break;
     case ATTACHMENT_UNUSABLE:
-        printable_line(stderr, "perfjit: %d: can't reach the page it would be asked by: %s", pid,
+        printable_line(stderr, "perfjit: %d: can't reach the page for its requests: %s", pid,
                        strerror(result->error));
         break;
     }

@@ -15,7 +15,7 @@
 static const char page_path[] = "/memfd:" ATTACH_PAGE_NAME " (deleted)";
 static const char memory_path[] = "/dev/zero (deleted)";
 
-/* Whether what has no name is a page. */
+/* Whether a mapping without a name is a page. */
 static bool is_page(struct switch_page *page)
 {
     if (switch_page_open(page))

@@ -1,5 +1,5 @@
-/* The pages of a process by which it can be asked for its dumps, one for each JIT in it; and what
- * else its mappings tell of JIT code, for when there are none. */
+/* The pages of a process through which its dumps are requested, one for each JIT in the process.
+ * If there are none, it has the other signs of JIT code in the process's mappings. */
 #ifndef PERFJIT_SWITCH_LIST_H
 #define PERFJIT_SWITCH_LIST_H
 

@@ -1,15 +1,15 @@
-/* The page by which a process is asked for its dump (jitdump/format/attach_page.h), from outside:
- * where it is in the process, and what is read from it and written to it.
+/* The page through which a process's dump is requested (jitdump/format/attach_page.h), seen from
+ * outside: its place in the process, and how it is read and written.
  *
- * It is reached in one of three ways, the first that works:
+ * There are three ways to reach the page; the first that works is used:
  *
  *     /proc/PID/fd/N                its file, if the process has it open: root and the same user
  *     /proc/PID/map_files/RANGE     its file all the same: root
  *     /proc/PID/mem                 memory without a file: root, and who may trace the process
  *
- * It is read and written by pread and pwrite, never mapped: a process that lies could cut what it
- * calls its page.  A file is taken only if it is memory that its seals keep from being cut: anybody
- * can give a file of somebody else's that name, in a mount namespace of his own.
+ * It is read and written by pread and pwrite, never mapped: a lying process could cut its page.  A
+ * file is taken only if it is memory that its seals keep from being cut: any user can give a file
+ * of another user's that name, in a mount namespace of his own.
  */
 #ifndef PERFJIT_SWITCH_PAGE_H
 #define PERFJIT_SWITCH_PAGE_H
@@ -26,11 +26,11 @@ struct switch_page {
     uint64_t inode;
     bool has_file;
     int fd;         /* -1: it is not open */
-    uint64_t base;  /* where the page is in what fd reads */
+    uint64_t base;  /* the page's offset in fd */
     uint32_t owner; /* the pid that the page says, in that process's namespace */
 };
 
-/* What the process says, copied, with a NUL at the end of each text. */
+/* The process's answer, copied, with a NUL at the end of each text. */
 struct switch_answer {
     uint32_t request; /* that it answers */
     uint32_t state;

@@ -49,7 +49,8 @@ static bool is_shells(const char *at, char quote)
     return strchr("$`\\|&;<>()*?[]{}#~!", *at) || (*at == '\n' && at[strspn(at, white)]);
 }
 
-/* Whether TEXT means nothing but words: what a shell reads otherwise, and words that are its own.
+/* Whether TEXT is only words: it has no characters with a meaning in the shell, and no words of the
+ * shell's own.
  */
 static bool is_plain(const char *text)
 {
@@ -96,10 +97,9 @@ static char **shell_words(const char *text)
     return NULL;
 }
 
-/* Split TEXT at white space, but for what is in quotes.  Where it has more in it than words (a
- * variable, a pipe, an assignment, a pattern, a second line), it is the shell's: the words are sh
- * -c TEXT. Returns the words, up to a NULL, to be freed with command_words_free; NULL without
- * memory. */
+/* Split TEXT at white space, except within quotes.  If it has more in it than words (a variable, a
+ * pipe, an assignment, a pattern, a second line), the shell gets it: the words are sh -c TEXT.
+ * Returns the words, up to a NULL, to be freed with command_words_free; NULL without memory. */
 static char **command_words(const char *text)
 {
     size_t count = 0;
@@ -133,7 +133,7 @@ static int copy_bytes(struct output_file *to, int from, const char *path, struct
     return output_file_flush(to, findings) || output_file_commit(to, findings) ? -1 : 0;
 }
 
-/* Copy what is a run that can be read. */
+/* Copy a run that can be read. */
 static int copy_file(const char *from, const char *to, struct findings *findings)
 {
     struct call_profile profile;
@@ -202,14 +202,14 @@ struct bench_work {
     size_t turn, turns;        /* of all, for the progress */
     size_t measured, repeated; /* runs that were no warm-ups; groups that were run again */
     uint64_t least_loop_ns;    /* of all runs so far; 0: there was none */
-    bool told[BENCH_SIDES];    /* what its runtime is told, and which event it is */
+    bool told[BENCH_SIDES];    /* its runtime's settings and its event were reported */
     bool told_leftover[BENCH_SIDES];
     struct sigaction pipe, size;
 };
 
 /* ---- What is written ---- */
 
-/* What PERF calls itself. */
+/* Read PERF's version, as perf prints it. */
 static void read_perf_version(char *version, int bytes, const char *perf)
 {
     char command[300];
@@ -261,7 +261,7 @@ static void tell_run(const struct bench_work *work, const char *place,
                        numbers[RUN_FUNCTIONS], numbers[RUN_CODE_BYTES]);
 }
 
-/* What goes on is not in this run's numbers, but takes time from the runs that follow. */
+/* A process that goes on is not in this run's numbers, but takes time from the runs that follow. */
 static void tell_leftover(struct bench_work *work, enum bench_side side, const char *place,
                           const struct bench_leftover *leftover)
 {
@@ -337,7 +337,7 @@ static int warm_up(struct bench_work *work, enum bench_side side, struct finding
     return 0;
 }
 
-/* What the next run of a side is called. */
+/* The names of a side's next run. */
 struct run_names {
     char place[64], file[64];
 };
@@ -371,9 +371,9 @@ static int run_side(struct bench_work *work, enum bench_side side, struct findin
                : 0;
 }
 
-/* Whether the run may have taken longer by what others did: processors share caches, and often a
- * core.  Ticks, by which their time is counted, may put 20 ms to where they were not; and the loop
- * that is always the same varies by 6 % where nobody else is. */
+/* Whether other work may have slowed the run down: processors share caches, and often a core.
+ * Their time is counted in ticks, which may put 20 ms to the wrong place.  The loop that is always
+ * the same varies by 6 % even if nothing else runs. */
 static bool is_disturbed(const struct bench_work *work, const struct bench_run *run)
 {
     const uint64_t *numbers = run->numbers;
@@ -382,8 +382,9 @@ static bool is_disturbed(const struct bench_work *work, const struct bench_run *
            numbers[RUN_LOOP_NS] > work->least_loop_ns * 115 / 100;
 }
 
-/* Run the COUNT SIDES next to each other.  What was disturbed is run again, all of it, at most so
- * often as was said: what decides is not how long a run took, but what else there was. */
+/* Run the COUNT SIDES next to each other.  If a run was disturbed, the whole group is run again, at
+ * most as often as the option allows.  The reason to repeat is never a run's own time, only the
+ * other activity on the machine. */
 static int run_group(struct bench_work *work, const enum bench_side *sides, size_t count,
                      struct findings *findings)
 {
@@ -404,7 +405,7 @@ static int run_group(struct bench_work *work, const enum bench_side *sides, size
     }
 }
 
-/* Each pair has the other one's order: what comes first is now the one, now the other. */
+/* Each pair has the other one's order: the first side is now the one, now the other. */
 static const enum bench_side pair_orders[2][BENCH_SIDES] = {{BENCH_BASE, BENCH_NEW},
                                                             {BENCH_NEW, BENCH_BASE}};
 
@@ -463,7 +464,7 @@ static int run_in_blocks(struct bench_work *work, struct findings *findings)
     return 0;
 }
 
-/* Before the first run: words, facts, what an earlier bench has. */
+/* Before the first run: words, facts, the runs of an earlier bench. */
 static int prepare(struct bench_work *work, struct findings *findings)
 {
     const struct bench_options *options = work->options;
@@ -522,7 +523,7 @@ static void tell_end(const struct bench_work *work)
                        work->options->output);
 }
 
-/* What the commands read and print is not what is measured. */
+/* Keep the commands' input and output out of the measurement. */
 static void set_streams(const struct bench_options *options)
 {
     int nothing = open("/dev/null", O_RDWR | O_CLOEXEC);
@@ -541,7 +542,7 @@ static int end(struct bench_work *work, int result, struct findings *findings)
     if (!options->quiet && isatty(STDERR_FILENO))
         fputs("\r\033[K", stderr);
     if (options->verbose || (findings_lost(findings) && !options->quiet))
-        findings_print(findings, stderr); /* what was repaired is repaired in each run again */
+        findings_print(findings, stderr); /* repaired quirks are repaired in each run again */
     if (result)
         printable_line(stderr, "perfjit: %s", findings->failure);
     else if (!options->quiet)

@@ -9,7 +9,7 @@ struct bench_options {
     const char *commands[BENCH_SIDES]; /* NULL: that side is not run */
     const char *base_dir;              /* a bench whose last side is the base; or NULL */
     const char *output;
-    size_t runs, warm_ups, repeats; /* repeats: of what others disturbed, at most */
+    size_t runs, warm_ups, repeats; /* repeats: of disturbed groups, at most */
     enum bench_order order;         /* turns, blocks or together */
     bool shows_output, quiet, verbose;
     struct record_options record; /* how each run is recorded */

@@ -16,7 +16,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* Whether PATH is the list of a bench, by its first bytes: "bench.txt" may be anybody's. */
+/* Whether PATH is the list of a bench, by its first bytes: "bench.txt" may be another program's. */
 static bool is_list(const char *path)
 {
     static const char word[] = "perfjit-bench\t";
@@ -43,7 +43,7 @@ static bool is_dots(const char *name)
     return strcmp(name, ".") == 0 || strcmp(name, "..") == 0;
 }
 
-/* Whether NAME in DIRECTORY is what perfjit bench wrote there, by its content. */
+/* Whether perfjit bench wrote NAME in DIRECTORY, by its content. */
 static bool is_own_file(const char *directory, const char *name)
 {
     char *path;
@@ -73,8 +73,8 @@ static bool is_replaced(const char *path)
     return (has_list || !has_any) && !has_other;
 }
 
-/* Whether PATH, a directory, is none that another can take the name of: "." or where something is
- * mounted.  What a kernel does not tell (before 5.8) fails in the end. */
+/* Whether PATH, a directory, is none that another can take the name of: "."  or where something is
+ * mounted.  A kernel before 5.8 does not report mounts; then the replacement fails in the end. */
 static bool is_fixed(const char *path)
 {
     struct statx status;
@@ -83,7 +83,7 @@ static bool is_fixed(const char *path)
             status.stx_attributes & STATX_ATTR_MOUNT_ROOT);
 }
 
-/* What stands at NAME must be such that the bench can take its place. */
+/* Check whether the bench can take the place of the file at NAME. */
 static int check_place(const char *name, struct findings *findings)
 {
     struct stat status;

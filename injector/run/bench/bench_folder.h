@@ -12,9 +12,9 @@ struct bench_folder {
     char *path;       /* where it is written */
 };
 
-/* Make it; what has the name NAME may be replaced by it only if it is a bench, and nothing else, or
- * an empty directory.  Returns 0, or -1 with the failure text set.  Release with
- * bench_folder_release in either case. */
+/* Make it.  A directory with the name NAME may be replaced by it only if it is empty, or a bench
+ * and nothing else.  Returns 0, or -1 with the failure text set.  Release with bench_folder_release
+ * in either case. */
 int bench_folder_make(struct bench_folder *folder, const char *name, struct findings *findings);
 
 /* "DIRECTORY/FILE", to be freed; NULL, with the failure text set, without memory. */
@@ -23,7 +23,7 @@ char *bench_folder_file(const char *directory, const char *file, struct findings
 /* Give it its name.  Returns 0, or -1 with the failure text set. */
 int bench_folder_commit(struct bench_folder *folder, struct findings *findings);
 
-/* Remove what was not committed. */
+/* Remove all files that were not committed. */
 void bench_folder_release(struct bench_folder *folder);
 
 #endif

@@ -30,7 +30,7 @@ static uint64_t compile_time_of(const struct call_profile *profile)
     return result ? UINT64_MAX : sum;
 }
 
-/* What the command did, if that is no run to compare. */
+/* The way the command ended, if its run can't be compared. */
 static int check_end(const struct record_run *run, const struct bench_command *command,
                      struct findings *findings)
 {
@@ -61,7 +61,7 @@ static int check_end(const struct record_run *run, const struct bench_command *c
     return 0;
 }
 
-/* The functions that dumps tell of, each time they were compiled. */
+/* The functions in the dumps, once for each compilation. */
 static void count_code(uint64_t numbers[RUN_NUMBERS], const struct jit_processes *processes)
 {
     for (size_t i = 0; i < processes->count; i++) {
@@ -139,7 +139,7 @@ int bench_run_go(uint64_t numbers[RUN_NUMBERS], struct bench_leftover *leftover,
         pipe_ends_meet(command->record.ready, command->record.go);
     if (!result && command->kept)
         result = keep(numbers, run.raw, command, findings);
-    if (!result) /* by now; what was about to end has had its time */
+    if (!result) /* by now; processes about to end have had their time */
         leftover->count = growing_recording_living(&run.recording, &leftover->pid);
     record_run_release(&run, false);
     return result ? -1 : 0;

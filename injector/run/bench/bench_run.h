@@ -1,4 +1,4 @@
-/* One run of a command: recorded, and what of it is kept. */
+/* One run of a command: recorded, and the part of it that is kept. */
 #ifndef PERFJIT_BENCH_RUN_H
 #define PERFJIT_BENCH_RUN_H
 
@@ -8,7 +8,7 @@
 /* How to run. */
 struct bench_command {
     struct record_options record; /* its name, a path, is that of a file that is there meanwhile */
-    const char *place;            /* what messages call the run: "base, run 3" */
+    const char *place;            /* the run's name in messages: "base, run 3" */
     const char *kept;             /* where its profile goes; NULL: nowhere */
 };
 

@@ -17,7 +17,7 @@
 
 enum { TICK_MS = 100, MEETINGS = 2 };
 
-/* What a partner's process says of its run.  It is less than a pipe takes at once. */
+/* The report of a partner's process on its run.  It is less than a pipe takes at once. */
 struct answer {
     uint64_t numbers[RUN_NUMBERS], found[FINDING_KINDS];
     struct bench_leftover leftover;
@@ -113,7 +113,7 @@ static void let_go(struct runner runners[BENCH_SIDES])
             full_write(runners[i].go.fd[WRITE_END], WRITE_WHERE_IT_STANDS, "", 1);
 }
 
-/* They wait for each other at the start, and again at the end, before they read what they have.  If
+/* They wait for each other at the start, and again at the end, before they read their results.  If
  * one has failed, the other one goes on alone. */
 static void let_meet(struct runner runners[BENCH_SIDES])
 {
@@ -136,7 +136,7 @@ static bool read_answer(struct runner *runner)
     return bytes > 0 && runner->answered < sizeof runner->answer;
 }
 
-/* Where one failed, or somebody wants an end, the other has nothing to run for. */
+/* If one failed, or the user ends the bench, the other has nothing to run for. */
 static void wait_for_answers(struct runner runners[BENCH_SIDES])
 {
     bool waits[BENCH_SIDES] = {true, true}, ended = false;
@@ -155,7 +155,7 @@ static void wait_for_answers(struct runner runners[BENCH_SIDES])
     }
 }
 
-/* What the partner did stands among what the machine did beside. */
+/* The partner's work is counted as other work on the machine. */
 static void take_numbers(struct bench_partner *partner, const struct runner *own,
                          const struct runner *other)
 {
@@ -215,7 +215,7 @@ int bench_together_go(struct bench_partner partners[BENCH_SIDES], struct finding
     }
     for (int i = 0; i < BENCH_SIDES; i++)
         end(&runners[i], result != 0);
-    /* One that was told to end says so, but the reason is the other's. */
+    /* One that was interrupted says so, but the reason is the other's. */
     int first = runners[0].answer.failed && !runners[0].answer.interrupted ? 0 : 1;
     for (int i = 0; i < BENCH_SIDES && !result; i++) {
         int own = i == 0 ? first : 1 - first;

@@ -1,8 +1,8 @@
 /* Both runs of a pair at the same time, on one processor.
  *
  * A machine that others use as well changes its speed from one second to the next, so that runs one
- * after the other differ by percents.  Two programs on one processor take turns of milliseconds:
- * what comes and goes meets both alike, and their CPU times differ by what they do. */
+ * after the other differ by percents.  Two programs on one processor take turns of milliseconds.
+ * Disturbances meet both alike, and their CPU times differ only by their own work. */
 #ifndef PERFJIT_BENCH_TOGETHER_H
 #define PERFJIT_BENCH_TOGETHER_H
 

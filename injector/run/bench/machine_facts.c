@@ -77,9 +77,9 @@ int machine_add_facts(struct bench_list *list, enum bench_side side)
                : 0;
 }
 
-/* Additions and shifts that do not wait for each other: all of a core's units are busy, so that
- * whoever has the core's other thread (of another virtual machine, too, which nothing else tells)
- * makes it half as fast.  A chain of multiplications takes as long as ever. */
+/* Additions and shifts that do not wait for each other, so all of a core's units are busy.  Other
+ * work on the core's second thread makes the loop half as fast, even work of another virtual
+ * machine, which nothing else shows.  A chain of multiplications takes as long as ever. */
 static uint64_t wide_loop_ns(void)
 {
     volatile uint64_t seed = 1;

@@ -159,7 +159,8 @@ static bool names_copier(const char *word, size_t bytes)
            (bytes > 3 && strcmp(name + bytes - 3, ".py") == 0);
 }
 
-/* Of a shell's "-c TEXT", a tool that runs others ("uv run", "strace"), or an assignment of make's.
+/* Whether any of WORDS has such a name in it.  WORDS may be a shell's "-c TEXT", a tool that runs
+ * others ("uv run", "strace"), or an assignment of make's.
  */
 static bool name_copier(char *const *words)
 {

@@ -1,4 +1,4 @@
-/* What a command is: the file that its name leads to, and the runtime that this file is. */
+/* The program of a command: the file that its name leads to, and that file's runtime. */
 #ifndef PERFJIT_PROGRAM_H
 #define PERFJIT_PROGRAM_H
 
@@ -13,21 +13,22 @@ struct program {
     const struct runtime *runtime; /* NULL: none that is known; it may start any */
     char *interpreter;             /* of a script: owned; or NULL */
     struct wrapped_command command;
-    char *wrapped;      /* what a wrapper runs: owned; or NULL */
+    char *wrapped;      /* the program that a wrapper runs: owned; or NULL */
     bool copies_stacks; /* it is none that is known, and its words name one that wants that */
 };
 
-/* Find the program of the command NAME as execvp(3) does, and see what it is: by its name, by what
- * its links lead to, by the first line of a script, by the libraries that it needs.  Returns 0, or
- * -1 with the failure text set.  Release with program_free in either case. */
+/* Find the program of the command NAME as execvp(3) does, and its runtime.  The runtime is
+ * recognized by the program's name, by its links, by the first line of a script, or by the
+ * libraries that it needs.  Returns 0, or -1 with the failure text set.  Release with program_free
+ * in either case. */
 int program_find(struct program *program, const char *name, struct findings *findings);
 
-/* The same of a command, WORDS up to a NULL: where the first is a wrapper, its path, and the
- * runtime of what it runs. */
+/* The same for a command, WORDS up to a NULL.  If the first word is a wrapper, PROGRAM has the
+ * wrapper's path, and the runtime of the wrapped program. */
 int program_find_command(struct program *program, char *const *words, struct findings *findings);
 
-/* Which of PROGRAM's files is called as those of RUNTIME are: the interpreter, what is wrapped, or
- * the program itself.  NULL: none is. */
+/* The file of PROGRAM whose name is one of RUNTIME's names: the interpreter, the wrapped program,
+ * or the program itself.  NULL: none is. */
 const char *program_called(const struct program *program, const struct runtime *runtime);
 
 /* The runtime that process PID is, by its program, or by a library in its memory; or NULL. */

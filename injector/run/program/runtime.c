@@ -1,4 +1,4 @@
-/* See runtime.h.  The switches are the runtimes' own; what they write is in the comments.
+/* See runtime.h.  The switches are the runtimes' own; their outputs are in the comments.
  *
  * Dumps of V8 go to the working directory, those of PHP, CPython, Erlang and Mono to /tmp, and none
  * of them can be told another place by its environment: left_over.h removes them. */
@@ -81,10 +81,10 @@ const struct runtime runtimes[] = {
     {.name = "bun",
      .programs = {"bun", "bunx"},
      .switches = {SET("BUN_JSC_useJITDump", "1"), SET("BUN_JSC_jitDumpDirectory", "%d")}},
-    /* PHP's own php.ini and conf.d come between the two directories: what a user chose for the
-     * JIT's size stands, and the log is on.  So is the JIT: Debian's conf.d turns it off, and there
-     * is nothing to see of PHP then but its interpreter; -d opcache.jit=... still has the last
-     * word.  A file that is younger than two seconds would not be compiled
+    /* PHP's own php.ini and conf.d come between the two directories: the user's choice for the
+     * JIT's size stands, and the log is on.  The JIT is switched on, too: Debian's conf.d turns it
+     * off, and there is nothing to see of PHP then but its interpreter; -d opcache.jit=...  still
+     * has the last word.  A file that is younger than two seconds would not be compiled
      * (file_update_protection), as those of a test or a container often are. */
     {.name = "php",
      .programs = {"php", "php-cli", "php-cgi", "php-fpm", "phpdbg", "composer", "phpunit"},

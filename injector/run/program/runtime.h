@@ -1,4 +1,4 @@
-/* What each runtime has to be told so that it logs its JIT code, for one run: variables of its
+/* The settings by which each runtime logs its JIT code, for one run.  They are variables of its
  * environment, which its children and workers have too, or words behind its name. */
 #ifndef PERFJIT_RUNTIME_H
 #define PERFJIT_RUNTIME_H
@@ -36,7 +36,8 @@ enum { RUNTIME_SWITCHES_MOST = 7, RUNTIME_FILES_MOST = 3, RUNTIME_NAMES_MOST = 1
 struct runtime {
     const char *name;                          /* as --runtime takes it */
     const char *programs[RUNTIME_NAMES_MOST];  /* a version may follow: python3.13, php8.2 */
-    const char *libraries[RUNTIME_NAMES_MOST]; /* what begins so: a program that embeds it */
+    const char *libraries[RUNTIME_NAMES_MOST]; /* names that begin so: of a program that embeds
+                                                * it */
     struct runtime_switch switches[RUNTIME_SWITCHES_MOST];
     struct runtime_file files[RUNTIME_FILES_MOST];
     bool copies_stacks; /* without being asked for: frame pointers would not lead to its code */
@@ -63,9 +64,9 @@ const struct runtime *runtime_of_program(const char *basename);
 /* The one that the shared library NAME belongs to; or NULL. */
 const struct runtime *runtime_of_library(const char *name);
 
-/* What can be given to a program that only starts RUNTIME, as a shell does: RUNTIME, or what it is
- * otherwise, with switches that are all in the environment, that each version takes, and that no
- * other program minds.  NULL: nothing can. */
+/* The settings for a program that only starts RUNTIME, as a shell does.  The result is RUNTIME or a
+ * variant.  Its switches are all in the environment, each version takes them, and they don't
+ * disturb other programs.  NULL: nothing can. */
 const struct runtime *runtime_inherited(const struct runtime *runtime);
 
 #endif

@@ -122,7 +122,7 @@ static bool is_assignment(const char *word)
     return equal && equal != word;
 }
 
-/* What env splits into words itself. */
+/* Whether WORD is one that env splits into words itself. */
 static bool is_split(const struct wrapper *wrapper, const char *word)
 {
     if (!is_named(wrapper, "env"))
@@ -198,8 +198,8 @@ static void take_shell_user(const struct wrapper *wrapper, char *const *words,
     }
 }
 
-/* How many of WORDS are those of WRAPPER, which is the first; COMMAND's assignments are among them,
- * if it has any.  0: they can't be told. */
+/* The number of WORDS that are those of WRAPPER, which is the first.  COMMAND's assignments are
+ * among them, if it has any.  The result is 0 if they can't be told apart. */
 static size_t own_words(const struct wrapper *wrapper, char *const *words,
                         struct wrapped_command *command)
 {

@@ -9,14 +9,14 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-/* What is known of a command's words. */
+/* Facts about a command's words. */
 struct wrapped_command {
-    /* Where the program stands that they are about; 0: the first is no wrapper that is known, or
-     * what it takes is not. */
+    /* The index of the program that the wrappers start; 0: the first word is no known wrapper, or
+     * it takes unknown words. */
     size_t at;
-    /* Where assignments (NAME=VALUE) begin among the words of the last wrapper that may take
-     * variables away, which are env and sudo, and where more of them have to stand so that the
-     * program gets them.  0: it gets all there are. */
+    /* The words of the last wrapper that may take variables away (env or sudo).  The first member
+     * is where its assignments (NAME=VALUE) begin.  The second is where more assignments must be
+     * added for the program.  0: the program gets all variables. */
     size_t assignments, behind_assignments;
     /* As whom and where the program starts, in the words' own terms; NULL: as this process does.
      * Of su, too, which is no wrapper here. */
@@ -24,7 +24,7 @@ struct wrapped_command {
     bool with_groups; /* all those of the user */
 };
 
-/* Of WORDS, up to a NULL. */
+/* Find these facts for WORDS, up to a NULL. */
 struct wrapped_command wrapped_command_of(char *const *words);
 
 #endif

@@ -24,7 +24,7 @@ static bool is_named(const struct record_options *options, int pid)
     return false;
 }
 
-/* Those that THREAD of PID forked, onto TOLD; returns how many. */
+/* Tell the processes that THREAD of PID forked, onto TOLD.  Returns how many there are. */
 static size_t tell_forked(const struct record_options *options, pid_t pid, const char *thread,
                           size_t before, FILE *told)
 {
@@ -82,7 +82,7 @@ static bool is_told(const struct record_options *options, const struct attachmen
     return !options->quiet || attachment_good(attachment) < attachment->count;
 }
 
-/* One that can't be asked may log by itself, or have a perf map. */
+/* A process that takes no requests may log by itself, or have a perf map. */
 static void ask(const struct record_options *options, struct attachment *attachment, pid_t pid,
                 struct findings *findings)
 {

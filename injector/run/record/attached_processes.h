@@ -25,7 +25,7 @@ void attached_processes_tell_children(const struct record_options *options);
 int attached_processes_begin(struct attached_processes *processes,
                              const struct record_options *options, struct findings *findings);
 
-/* End what was begun: what was on before stays on. */
+/* End the requests of this run: logging that was on before stays on. */
 void attached_processes_end(const struct attached_processes *processes);
 
 /* Remove what was written for this recording. */

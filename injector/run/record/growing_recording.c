@@ -1,6 +1,6 @@
 /* See growing_recording.h.
  *
- * Records and dumps are read as far as they are whole; what is damaged is not said here: inject
+ * Records and dumps are read as far as they are whole.  Damaged parts are not reported here: inject
  * reads all of it again. */
 #include "injector/run/record/growing_recording.h"
 
@@ -159,7 +159,8 @@ static size_t read_records(struct growing_recording *recording, const uint8_t *b
     return used;
 }
 
-/* Where the records begin, which perf writes first of all.  Returns false while that is missing. */
+/* Find the first record, whose place perf writes first of all.  Returns false while that is
+ * missing. */
 static bool open_recording(struct growing_recording *recording)
 {
     uint8_t header[PERF_FILE_HEADER_BYTES];
@@ -172,7 +173,7 @@ static bool open_recording(struct growing_recording *recording)
     return recording->offset >= PERF_FILE_HEADER_BYTES;
 }
 
-/* Where the records end, once perf has written that; else as far as the file goes. */
+/* The end of the records, once perf has written it; else the end of the file. */
 static uint64_t end_of(const struct growing_recording *recording)
 {
     uint8_t section[PERF_SECTION_BYTES];

@@ -1,5 +1,5 @@
-/* What is in a recording while perf still writes it: how many samples, which processes, and which
- * dumps, with the functions in them. */
+/* The contents of a recording while perf still writes it: the number of samples, the processes, and
+ * the dumps with the functions in them. */
 #ifndef PERFJIT_GROWING_RECORDING_H
 #define PERFJIT_GROWING_RECORDING_H
 
@@ -34,7 +34,7 @@ struct growing_recording {
 /* Begin with PATH, which must outlive RECORDING, and need not be there yet. */
 void growing_recording_begin(struct growing_recording *recording, const char *path);
 
-/* Read what came since. */
+/* Read the new records. */
 void growing_recording_read(struct growing_recording *recording);
 
 /* Count the functions that were logged since, in all dumps. */

@@ -1,10 +1,10 @@
-/* See left_over.h.  A file goes only if it is a regular one of the same user, was made or changed
- * since the start, and has the pid of a process of the run in its name: perf maps and dumps of
- * others stay.
+/* See left_over.h.  A file is removed only if it is a regular one of the same user and was made or
+ * changed since the start.  It must also have the pid of a process of the run in its name.  Perf
+ * maps and dumps of others stay.
  *
  * A process in another pid namespace has its pid there in its files' names.  Its dump is known by
- * device and inode, which perf has of what was mapped; and so is that pid, for its other files,
- * unless a process here has the same one: then these stay, and are told. */
+ * device and inode, which perf has of each mapping.  The pid there is then known, too, for its
+ * other files.  If a process here has the same pid, these files stay, and are reported. */
 #include "injector/run/record/left_over.h"
 
 #include "injector/log/jitdump/dump_name.h"
@@ -58,7 +58,7 @@ static char *directory_of(const char *path)
     return strndup(path, slash == path ? 1 : (size_t)(slash - path));
 }
 
-/* The pid in "isolate-0xADDRESS-PID-v8.log", as V8 calls what it logs beside a perf map. */
+/* The pid in "isolate-0xADDRESS-PID-v8.log", V8's name for its log beside a perf map. */
 static bool log_pid(const char *name, uint32_t *pid)
 {
     uint64_t isolate;
@@ -67,7 +67,7 @@ static bool log_pid(const char *name, uint32_t *pid)
            end && !name[end];
 }
 
-/* Those with PID in their name, or (0) the pid of any process of RECORDING. */
+/* Remove the logs with PID in their name, or (0) the pid of any process of RECORDING. */
 static void remove_logs(const struct growing_recording *recording, uint32_t only,
                         const char *directory, struct timespec since)
 {
@@ -86,7 +86,8 @@ static void remove_logs(const struct growing_recording *recording, uint32_t only
         closedir(entries);
 }
 
-/* Those of the process that has PID in its namespace, beside its dump, which was in DIRECTORY. */
+/* Remove the files of the process that has PID in its namespace, beside its dump, which was in
+ * DIRECTORY. */
 static void remove_inner(const struct growing_recording *recording, uint32_t pid,
                          const char *directory, const struct left_over_request *request)
 {

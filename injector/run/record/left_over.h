@@ -1,5 +1,6 @@
-/* What the runtimes of a run left elsewhere than in its folder, because nothing tells them another
- * place: dumps where they ran or in /tmp, perf maps in /tmp, V8's logs beside its dumps. */
+/* Files that the runtimes of a run left outside its folder, because they can't be given another
+ * place.  They are dumps in their working directory or in /tmp, perf maps in /tmp, and V8's logs
+ * beside its dumps. */
 #ifndef PERFJIT_LEFT_OVER_H
 #define PERFJIT_LEFT_OVER_H
 

@@ -1,4 +1,4 @@
-/* See record.h.  record_run_go is the run, one call a step; what the command adds to it:
+/* See record.h.  record_run_go is the run, one call per step.  The command adds:
  *
  *     NAME.recording ─▶ inject ─▶ NAME.perf.data, NAME.perf.data.dso/
  */
@@ -114,7 +114,7 @@ static int add_runtime(struct record_run *run, const struct runtime *runtime,
     return 0;
 }
 
-/* What the files of RUNTIME set, on the line that STREAM is. */
+/* Report the settings in the files of RUNTIME, on the line in STREAM. */
 static void tell_files(const struct runtime *runtime, FILE *stream)
 {
     for (size_t i = 0; i < RUNTIME_FILES_MOST && runtime->files[i].name; i++)
@@ -273,8 +273,8 @@ static int choose_event(struct record_run *run, struct findings *findings)
     return 0;
 }
 
-/* The file that perf writes, which is nobody else's: another run may be at work here, or have been
- * told to leave its own. */
+/* The file that perf writes, with a name of its own: another run may be at work here, or have left
+ * its own on request. */
 static int make_raw(struct record_run *run, struct findings *findings)
 {
     char number[8] = "", *path = NULL;
@@ -373,7 +373,7 @@ static int find_command(struct record_run *run, struct findings *findings)
 
 /* ---- What runs already ---- */
 
-/* What asked for the end of the run asks for no more than that. */
+/* Forget the signals that ended the run: they have no other purpose. */
 static void forget_signals(const sigset_t *signals)
 {
     const struct timespec at_once = {0, 0};
@@ -465,7 +465,7 @@ void record_run_release(struct record_run *run, bool keeps)
 
 /* ---- The command ---- */
 
-/* What is made of a run. */
+/* The output of a run. */
 struct record_output {
     char *path;            /* NAME.perf.data */
     char *dsos, *old_dsos; /* the directories of ELF files; NULL: not yet */
@@ -474,7 +474,7 @@ struct record_output {
     int inject_status;
 };
 
-/* What stands in the way of the ELF files, beside PATH. */
+/* Look beside PATH for a thing that is in the way of the ELF files. */
 static int look_beside(const char *path, struct findings *findings)
 {
     struct stat status;
@@ -628,8 +628,8 @@ static void tell_next(const struct record_run *run, const char *output)
                    output, output, output);
 }
 
-/* The recording and its dumps stay if nothing could be made of them; what perf had to leave in the
- * middle, as on a full disk, nobody can read. */
+/* The recording and its dumps stay if inject failed on them.  A recording that perf had to leave in
+ * the middle, as on a full disk, is unreadable. */
 static bool is_left(const struct record_run *run)
 {
     return run->recorded && !run->end.perf_failed;
@@ -645,8 +645,8 @@ static void tell_failure(const struct record_run *run, const struct findings *fi
                        run->raw, run->folder.dumps, run->raw);
 }
 
-/* What ends by a signal leaves a dump cut short, as Ctrl-C does that of any V8: that is told, and
- * no fault of the run. */
+/* A process that ends by a signal leaves a dump cut short, as V8 does after Ctrl-C.  That is
+ * reported, and is no fault of the run. */
 static bool was_ended(const struct record_run *run)
 {
     return run->end.interrupted || run->options->seconds > 0 || WIFSIGNALED(run->end.status);

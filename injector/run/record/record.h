@@ -35,7 +35,7 @@ struct record_run {
 int record_run_go(struct record_run *run, const struct record_options *options,
                   struct findings *findings);
 
-/* Remove what it made; KEEPS: but for the recording and the dumps. */
+/* Remove the run's files; KEEPS: all but the recording and the dumps. */
 void record_run_release(struct record_run *run, bool keeps);
 
 /* Record, and write the recording that names JIT code.  Returns the exit status. */

@@ -84,18 +84,18 @@ static bool has_mark(pid_t pid, const char *mark)
     return found;
 }
 
-/* Who made a session of its own is to go on without its parent (a build server, epmd): Ctrl-C on
- * the terminal does not reach it either. */
+/* A process that made a session of its own is to go on without its parent (a build server, epmd):
+ * Ctrl-C on the terminal does not reach it either. */
 static bool is_daemon(pid_t pid, pid_t command)
 {
     pid_t session = getsid(pid);
     return session > 0 && session != getsid(0) && (!command || session != getsid(command));
 }
 
-/* Find in RECORDING those that COMMAND (0: it has ended) started, or that have the variable MARK,
- * "NAME=VALUE" of this run alone, in the environment that they were started with; but not COMMAND,
- * nor what has a session of its own.
- * Without memory some are missing.  Free with run_processes_free. */
+/* Find the processes in RECORDING that belong to the run.  They were started by COMMAND (0: it has
+ * ended), or they began with the variable MARK, "NAME=VALUE" of this run alone, in their
+ * environment.  COMMAND and processes with a session of their own are left out.  Without memory
+ * some are missing.  Free with run_processes_free. */
 static void run_processes_find(struct run_processes *processes,
                                const struct growing_recording *recording, pid_t command,
                                const char *mark)
@@ -152,7 +152,7 @@ struct recording_run {
     sigset_t signals, old_signals;
     int64_t start_ns;                      /* of the command */
     int64_t start_ms, shown_ms, ending_ms; /* ending: when the command was to end; 0: not yet */
-    struct run_processes others;           /* that still ran when the end was asked for */
+    struct run_processes others;           /* that still ran at the request to end */
     bool is_over, terminated;
 };
 
@@ -249,7 +249,7 @@ static void become_perf(struct recording_run *run, const struct command_line *li
     int nothing = open("/dev/null", O_RDONLY);
     int messages = open(run->request->messages, O_WRONLY | O_CREAT | O_EXCL, 0600);
     prctl(PR_SET_PDEATHSIG, SIGINT);
-    setpgid(0, 0); /* what is typed on the terminal is not for perf */
+    setpgid(0, 0); /* keys on the terminal are not for perf */
     if (getppid() != parent || nothing < 0 || messages < 0)
         _exit(NOT_STARTED);
     dup2(nothing, STDIN_FILENO);
@@ -313,7 +313,7 @@ static bool is_usual(const char *line)
     return *line == '\0';
 }
 
-/* What perf printed, but for what it always does, on one line; to be freed, or NULL. */
+/* The messages of perf without those that it always prints, on one line; to be freed, or NULL. */
 static char *read_messages(const char *path)
 {
     char text[MESSAGE_BYTES + 1], *rest = NULL, *said = NULL;
@@ -333,7 +333,7 @@ static char *read_messages(const char *path)
     return said;
 }
 
-/* End perf, whatever it does with signals.  Returns its status. */
+/* End perf, also if it ignores signals.  Returns its status. */
 static int end_perf(struct recording_run *run)
 {
     const struct timespec pause = {.tv_nsec = 10000000};
@@ -349,7 +349,7 @@ static int end_perf(struct recording_run *run)
     return status;
 }
 
-/* perf reads what each process has mapped, and may end without a word where it can't. */
+/* perf reads each process's mappings, and may end without a word if it can't. */
 static void report_silence(const struct recording_run *run, struct findings *findings)
 {
     char path[64];
@@ -389,7 +389,7 @@ static int perf_failed(struct recording_run *run, struct findings *findings)
     return -1;
 }
 
-/* Whether somebody asks for the end. */
+/* Whether there is a request to end. */
 static bool is_asked(const struct recording_run *run)
 {
     sigset_t pending;
@@ -441,8 +441,8 @@ static void take_command_end(struct recording_run *run, int status, const struct
                        (uint64_t)(usage->ru_utime.tv_usec + usage->ru_stime.tv_usec) * 1000;
 }
 
-/* Take the end of perf or the command, if one of them ended.  perf ends by itself behind the
- * command, and is looked at first: it has failed if the command goes on then.  One that leaves has
+/* Take the end of perf or the command, if one of them ended.  By itself perf ends after the
+ * command, and is checked first: if the command goes on then, perf has failed.  One that leaves has
  * closed perf's events before it can be waited for. */
 static void reap(struct recording_run *run)
 {
@@ -459,7 +459,7 @@ static void reap(struct recording_run *run)
         !run->ending_ms && (goes_on || !WIFEXITED(status) || WEXITSTATUS(status) != 0);
 }
 
-/* Wait for a signal, at most a tick; true if it asks for the end. */
+/* Wait for a signal, at most a tick; true if it requests the end. */
 static bool wait_tick(struct recording_run *run)
 {
     const struct timespec tick = {0, TICK_MS * 1000000L};
@@ -482,7 +482,7 @@ static bool is_over(const struct recording_run *run)
     return request->seconds > 0 && (double)(now_ms() - run->start_ms) >= request->seconds * 1000;
 }
 
-/* Until the command, or perf, has ended, or somebody asked for the end. */
+/* Until the command, or perf, has ended, or there is a request to end. */
 static void watch(struct recording_run *run)
 {
     while (run->request->words ? run->command != 0 : run->perf != 0) {
@@ -526,7 +526,7 @@ static void find_others(struct recording_run *run)
     run_processes_find(&run->others, run->recording, run->command, *variable ? *variable : name);
 }
 
-/* A shell hands on nothing: all of the run are told. */
+/* A shell passes no signals on: all processes of the run get it. */
 static void terminate(struct recording_run *run)
 {
     find_others(run);
@@ -575,7 +575,8 @@ static void give_up(struct recording_run *run)
         waitpid(run->command, NULL, 0);
 }
 
-/* Those that end a run, but for what was ignored when it began, as nohup has it; and SIGQUIT. */
+/* The signals that end a run, without those that were ignored when it began, as with nohup; and
+ * SIGQUIT. */
 static void take_signals(sigset_t *signals)
 {
     static const int ending[] = {SIGINT, SIGTERM, SIGHUP, SIGQUIT};
@@ -587,8 +588,8 @@ static void take_signals(sigset_t *signals)
             sigaddset(signals, ending[i]);
 }
 
-/* What came while the run ended, or before it began, does not end this program.  For one recording
- * it asked for no more than that; who makes one after the other has to know. */
+/* A signal that came while the run ended, or before it began, does not end this program.  For one
+ * recording it has no other purpose.  A caller that makes several recordings has to know of it. */
 static void take_late_signals(struct recording_run *run)
 {
     const struct timespec at_once = {0, 0};
@@ -603,7 +604,7 @@ static void stay(int number)
     (void)number;
 }
 
-/* What has a handler, unlike what is ignored, is as it ever was in a program that is started. */
+/* A signal with a handler, unlike an ignored one, has its default in a program that is started. */
 void recorder_leave_quit(void)
 {
     struct sigaction action = {.sa_handler = stay, .sa_flags = SA_RESTART}, old;
@@ -619,7 +620,7 @@ int recorder_run(const struct recorder_request *request, struct growing_recordin
     *end = (struct recorder_end){0};
     take_signals(&run.signals);
     sigprocmask(SIG_BLOCK, &run.signals, &run.old_signals);
-    /* One that was held until now, while what is run was looked at, is not seen any more. */
+    /* A signal that was held until now, while the command was examined, is not seen any more. */
     int result = interruption_check(findings) ? -1 : begin(&run, findings);
     if (!result) {
         watch(&run);

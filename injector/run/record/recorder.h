@@ -1,9 +1,9 @@
 /* perf record beside a command, or a process that runs already, from before its first instruction
  * to its end.
  *
- * The command is a child of perfjit's that waits at a gate until perf, which was attached to it,
- * says that it records: so its own exit status is known, no sample of its start is missing, and a
- * signal from the terminal does not end perf before what it has is written. */
+ * The command is a child of perfjit.  It waits at a gate until perf, which was attached to it, says
+ * that it records.  So the command's own exit status is known, and no sample of its start is
+ * missing.  A signal from the terminal does not end perf before perf has written its data. */
 #ifndef PERFJIT_RECORDER_H
 #define PERFJIT_RECORDER_H
 
@@ -13,7 +13,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-/* What all processors of the machine together have done so far, whoever they did it for. */
+/* The processor time of all processors of the machine so far, used by all processes. */
 struct processor_use {
     uint64_t time_ns;   /* when, on CLOCK_MONOTONIC */
     uint64_t busy_ns;   /* in steps of a tick */
@@ -29,7 +29,7 @@ struct recorder_request {
     const char *hz;           /* as its -F does */
     const char *stacks;       /* as its --call-graph does; NULL: none */
     const char *output;       /* where it writes */
-    const char *messages;     /* where what it prints goes */
+    const char *messages;     /* the file for its output */
     const char *const *words; /* the command, up to a NULL; or NULL */
     const char *program;      /* the file of it */
     char *const *variables;   /* its environment, up to a NULL */
@@ -44,8 +44,8 @@ struct recorder_request {
 /* How a recording ended. */
 struct recorder_end {
     bool interrupted; /* by a signal to perfjit */
-    int signal;       /* that came and asks for the end, be it when the command had ended; or 0 */
-    bool perf_failed; /* before it was told to end */
+    int signal;       /* the signal that ends the run, also one after the command's end; or 0 */
+    bool perf_failed; /* before this program ended it */
     bool still_runs;  /* the command, which is process COMMAND */
     pid_t command;
     int status;      /* the command's, as waitpid(2) tells it */
@@ -54,8 +54,8 @@ struct recorder_end {
     char *perf_said;                    /* owned; NULL: nothing */
 };
 
-/* From now on SIGQUIT (Ctrl-\) is the command's alone, as a Java VM's thread dump is asked for by
- * it: this program stays.  One that was sent to this program is passed on while the command runs;
+/* From now on SIGQUIT (Ctrl-\) is the command's alone, because it makes a Java VM print a thread
+ * dump: this program stays.  One that was sent to this program is passed on while the command runs;
  * without a command it ends the recording, as SIGINT does. */
 void recorder_leave_quit(void);
 

@@ -30,8 +30,8 @@ static int fail(const char *path, struct findings *findings)
                           strerror(errno));
 }
 
-/* Give the directory NAME in PARENT_FD exactly that MODE, whatever the umask is, but to nothing
- * that somebody put in its place.  Returns a descriptor of it, or -1. */
+/* Give the directory NAME in PARENT_FD exactly that MODE, for any umask, but not a file that was
+ * put in its place.  Returns a descriptor of it, or -1. */
 static int settle_directory(int parent_fd, const char *name, mode_t mode)
 {
     struct stat status;
@@ -61,8 +61,9 @@ static int name_parts(struct run_folder *folder, struct findings *findings)
                : report_failure(findings, "out of memory");
 }
 
-/* Whoever may write here could put a link where a directory was, and root would remove what that
- * leads to: each directory is opened as what it is, and what is in it removed by the descriptor. */
+/* A user who may write here could replace a directory by a link, and root would remove the link's
+ * target.  So each directory is opened as a directory, and its contents are removed by the
+ * descriptor. */
 static void empty_directory(int parent_fd, const char *name, unsigned depth)
 {
     int fd = openat(parent_fd, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);

@@ -1,15 +1,15 @@
-/* The directory of one run, for what its runtimes write and read, which ends with it:
+/* The directory of one run, for the files that its runtimes write and read.  It ends with the run:
  *
  *     DIR/dumps/          what JITDUMPDIR and the like name
  *     DIR/settings/       files that runtimes read (runtime.h)
  *     DIR/perf.messages   what perf printed
  *     DIR/running         locked while the run lasts
  *
- * A run that was killed leaves its own, which the next one removes after a day: what was recorded
- * can be injected until then.
+ * A run that was killed leaves its own, which the next one removes after a day: until then the
+ * recording can be injected.
  *
- * It is the user's alone; but root records services that run as somebody else: then anybody may put
- * dumps there, as into /tmp, and see nothing but names. */
+ * Only the user may read it.  If root records services of other users, anybody may put dumps there,
+ * as into /tmp, and may see only names. */
 #ifndef PERFJIT_RUN_FOLDER_H
 #define PERFJIT_RUN_FOLDER_H
 

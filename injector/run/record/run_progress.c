@@ -6,7 +6,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* Whether descriptor FD of process PID is the terminal TERMINAL.  What can't be seen may be. */
+/* Whether descriptor FD of process PID is the terminal TERMINAL.  If that can't be seen, the answer
+ * is yes. */
 static bool prints_on(pid_t pid, int fd, const struct stat *terminal)
 {
     char path[64];
@@ -27,7 +28,7 @@ bool run_progress_has_room(const pid_t *pids, size_t count)
     return has_room;
 }
 
-/* perf hands on what it has by the buffer: none yet does not mean that there are none. */
+/* perf writes its samples by the buffer: no samples yet does not mean that there are none. */
 void run_progress_show(struct growing_recording *recording, int64_t seconds)
 {
     growing_recording_read(recording);

@@ -178,7 +178,7 @@ static bool is_as_it_was(const char *variable)
     return false;
 }
 
-/* The value that VARIABLE has so far: what the command's own words say comes last. */
+/* The value that VARIABLE has so far: the command's own words come last. */
 static const char *own_value(const struct runtime_environment *environment, const char *variable)
 {
     const struct wrapped_command *command = &environment->command;
@@ -193,8 +193,8 @@ static const char *own_value(const struct runtime_environment *environment, cons
     return value;
 }
 
-/* Whether a word of the command's is the option that TEXT, "-NAME=VALUE", is: with one dash or two,
- * and whatever its value. */
+/* Whether a word of the command's is the option in TEXT, "-NAME=VALUE", with one dash or two, and
+ * with any value. */
 static bool sets_option(const struct runtime_environment *environment, const char *text)
 {
     const char *name = text + strspn(text, "-");
@@ -310,7 +310,7 @@ int runtime_environment_begin(struct runtime_environment *environment, char **wo
         {SWITCH_APPEND, "PERFJIT", "dump", ',', false, false}};
     apply(environment, &any[0]);
     apply(environment, &any[1]);
-    free(environment->told); /* it is told to each run */
+    free(environment->told); /* it is reported for each run */
     environment->told = NULL;
     return environment->no_memory ? -1 : 0;
 }

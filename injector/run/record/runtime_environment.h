@@ -11,7 +11,7 @@ struct runtime_environment {
     size_t variable_count;
     char **words;                   /* of the command; all owned */
     struct wrapped_command command; /* of these */
-    char *told;                     /* what was set, for a person: "NODE_OPTIONS=--perf-prof ..." */
+    char *told;                     /* the settings, for a person: "NODE_OPTIONS=--perf-prof ..." */
     const struct run_folder *folder;
     size_t front_bytes; /* of the words that stand in front of the user's own */
     bool copies_stacks;
@@ -19,13 +19,13 @@ struct runtime_environment {
 };
 
 /* Begin with the variables of this process, and the WORDS of the command (up to a NULL, which
- * outlive ENVIRONMENT).  Every program that links libjitdump, or LLVM's listener, is told its
+ * outlive ENVIRONMENT).  Every program that links libjitdump, or LLVM's listener, gets its
  * directory.  Returns 0, or -1 without memory.  Release with runtime_environment_free in either
  * case. */
 int runtime_environment_begin(struct runtime_environment *environment, char **words,
                               const struct run_folder *folder, bool copies_stacks);
 
-/* Add RUNTIME's switches, and append them to what is told.  Returns 0 or -1 as above. */
+/* Add RUNTIME's switches, and append them to the text for the user.  Returns 0 or -1 as above. */
 int runtime_environment_add(struct runtime_environment *environment, const struct runtime *runtime);
 
 /* Let the command have the variables that were set, where a wrapper takes its own away: they become

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* So many ancestors are asked; a life that has more has a copy of what they have. */
+/* At most this many ancestors are read; a life that has more has a copy of their state. */
 enum { MOST_ASKED = 16 };
 
 /* ---- The source ---- */
@@ -142,7 +142,8 @@ static int play_change(struct address_space *space, const struct change *change)
     return address_map_set(&space->map, change->start, change->end, value);
 }
 
-/* Of a change and a mapping of the same time the change comes first, as it does in the output. */
+/* If a change and a mapping have the same time, the change comes first, as it does in the
+ * output. */
 int address_space_play(struct address_space *space, uint64_t time_ns)
 {
     const struct timeline *timeline = timeline_of(space);

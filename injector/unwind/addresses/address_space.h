@@ -1,8 +1,7 @@
-/* What was mapped where in one life of a process, while time goes on: files, memory, and the JIT's
- * functions.
+/* The mapped files, memory and JIT functions of one life of a process, while time goes on.
  *
- * A child begins with what its parent had when it was forked: it is played while the parent stands
- * still there, and asks it for all that it has not mapped itself.
+ * A child begins with its parent's state at the fork.  It is played while the parent stands still
+ * there, and uses the parent's state for everything that it has not mapped itself.
  */
 #ifndef PERFJIT_ADDRESS_SPACE_H
 #define PERFJIT_ADDRESS_SPACE_H
@@ -11,12 +10,12 @@
 #include "injector/history/timeline/timeline.h"
 #include "injector/log/code/jit_process.h"
 
-/* What is at an address: a map's number in the profile, or SPACE_FUNCTION and a function's, counted
- * over all processes, or SPACE_NOTHING. */
+/* A number for the owner of an address: a map's number in the profile, or SPACE_FUNCTION and a
+ * function's, counted over all processes, or SPACE_NOTHING. */
 #define SPACE_FUNCTION (UINT32_C(1) << 31)
 #define SPACE_NOTHING  (SPACE_FUNCTION - 1)
 
-/* Where everything comes from. */
+/* The sources of all data in a space. */
 struct space_source {
     const struct records *records;
     const struct jit_processes *processes;
@@ -46,7 +45,7 @@ struct address_space {
     uint64_t *dropped; /* the timeline's, ascending */
     size_t dropped_count;
     unsigned depth;
-    uint64_t version; /* counts what was played */
+    uint64_t version; /* counts the played events */
 };
 
 /* Begin LIFE, forked from PARENT, which goes nowhere until the life is ended, or NULL.  Returns 0,
@@ -54,10 +53,10 @@ struct address_space {
 int address_space_begin(struct address_space *space, const struct space_source *source,
                         uint32_t life, const struct address_space *parent);
 
-/* Play what happened up to TIME_NS, and at it.  Returns 0, or -1 without memory. */
+/* Play the events up to TIME_NS, and at it.  Returns 0, or -1 without memory. */
 int address_space_play(struct address_space *space, uint64_t time_ns);
 
-/* What is at ADDR. */
+/* The number of the owner of ADDR. */
 uint32_t address_space_at(const struct address_space *space, uint64_t addr);
 
 void address_space_end(struct address_space *space);

@@ -12,7 +12,8 @@ static void find_in_function(struct code_spot *spot, const struct space_source *
 }
 
 /* Perf may have lost the record of a library's text: its addresses then belong to the mapping of
- * the whole file, which ld.so makes first, and which is data.  What is code there the file says. */
+ * the whole file, which ld.so makes first, and which is data.  The file shows whether there is code
+ * at an address. */
 static bool is_code_in_file(const struct code_spot *spot)
 {
     size_t before, size;

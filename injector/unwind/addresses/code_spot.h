@@ -1,4 +1,4 @@
-/* What an address belongs to, at a moment: a JIT function, or a place in a mapped file. */
+/* The owner of an address at a moment: a JIT function, or a place in a mapped file. */
 #ifndef PERFJIT_CODE_SPOT_H
 #define PERFJIT_CODE_SPOT_H
 
@@ -8,7 +8,7 @@
 struct code_spot {
     uint32_t what;                       /* as address_space_at says */
     uint32_t owner;                      /* as in a rule_entry; 0: nothing that rules could be of */
-    bool is_code;                        /* what stands there may run */
+    bool is_code;                        /* the bytes there may run */
     uint64_t addr;                       /* in the file, or in the function */
     struct native_file *file;            /* or NULL */
     const struct jit_function *function; /* or NULL */

@@ -1,11 +1,11 @@
-/* Samples in an order in which address spaces can be played: a parent up to a fork, then the child,
- * then the parent on, and in each life by time. */
+/* Samples in an order in which address spaces can be played.  Each life goes by time: a parent up
+ * to a fork, then the child, then the parent on. */
 #ifndef PERFJIT_LIFE_WALK_H
 #define PERFJIT_LIFE_WALK_H
 
 #include "injector/unwind/addresses/address_space.h"
 
-/* A sample that asks; the time stands first, to sort by. */
+/* A sample whose stack is wanted; the time stands first, to sort by. */
 struct walk_sample {
     uint64_t time_ns;
     uint64_t offset; /* of its record in the file */
@@ -18,7 +18,7 @@ struct life_walk {
     struct walk_sample *samples; /* by life, and in a life by time */
     size_t count;
     void *context;
-    /* What SAMPLE asks, with SPACE as it is then.  Returns 0, or -1 without memory. */
+    /* Called for SAMPLE, with SPACE as it is then.  Returns 0, or -1 without memory. */
     int (*visit)(void *context, const struct walk_sample *sample,
                  const struct address_space *space);
 };

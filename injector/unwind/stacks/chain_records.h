@@ -7,8 +7,8 @@
 #include "injector/unwind/stacks/user_stacks.h"
 #include "jitdump/format/byte_sink.h"
 
-/* Put what RECORD becomes into SINK, of 64 KiB: records come in file order.  Returns 1, 0 if it
- * stays as it is, or -1 if it has to be left out: it contradicts itself. */
+/* Put the replacement for RECORD into SINK, of 64 KiB: records come in file order.  Returns 1, 0 if
+ * it stays as it is, or -1 if it has to be left out: it contradicts itself. */
 int chain_record_put(struct user_stacks *stacks, const struct perf_record *record,
                      struct byte_sink *sink);
 

@@ -1,5 +1,6 @@
-/* Call chains, each kept as the way from its outermost frame to its innermost one: chains that
- * begin alike share that, so that memory grows with what was found and not with the samples. */
+/* Call chains, each kept as the way from its outermost frame to its innermost one.  Chains that
+ * begin alike share that part.  So memory grows with the number of different chains and not with
+ * the samples. */
 #ifndef PERFJIT_CHAIN_TREE_H
 #define PERFJIT_CHAIN_TREE_H
 

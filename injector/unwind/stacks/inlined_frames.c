@@ -8,7 +8,7 @@
 
 /* From here on an entry says whose those behind it are. */
 
-/* What is kept of a function's line table. */
+/* The part of a function's line table that is kept. */
 struct inlined_code {
     struct line_span *spans; /* by offset */
     size_t span_count;
@@ -78,8 +78,8 @@ static int32_t call_at(const struct inlined_code *code, uint64_t offset)
     return behind ? code->spans[behind - 1].inline_index : LINE_NOT_INLINED;
 }
 
-/* Put the calls that were inlined at PC, which belongs to WHAT as address_space_at says, into
- * ADDRS, of MOST, the innermost first.  Returns how many there are, MOST + 1 if they have no room,
+/* Put the calls that were inlined at PC into ADDRS, of MOST, the innermost first.  PC belongs to
+ * WHAT, a number of address_space_at.  Returns how many there are, MOST + 1 if they have no room,
  * or SIZE_MAX without memory. */
 static size_t inlined_at(struct inlined_frames *frames, uint32_t what, uint64_t pc, uint64_t *addrs,
                          size_t most)
@@ -115,7 +115,7 @@ struct longer_chain {
     size_t inlined; /* of these */
 };
 
-/* Add IP, and in front of it what was inlined at PC, which belongs to WHAT.  Returns 0, 1 if there
+/* Add IP, and in front of it the calls inlined at PC, which belongs to WHAT.  Returns 0, 1 if there
  * is no room, or -1 without memory. */
 static int add(struct longer_chain *chain, uint64_t ip, uint32_t what, uint64_t pc)
 {

@@ -7,7 +7,7 @@
 #include "injector/history/process/inlined_calls.h"
 #include "injector/unwind/stacks/stack_walk.h"
 
-/* Of more frames than this a record has no room. */
+/* A record has no room for more frames than this. */
 enum { CHAIN_MOST_IPS = 8192 };
 
 struct inlined_code;

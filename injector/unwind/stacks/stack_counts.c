@@ -159,7 +159,7 @@ static const char *reason_of(const struct stack_stop *stop, const struct native_
     if (memory_of(stop, files))
         return "no function is known there";
     if (stop->what && stop->what < SPACE_NOTHING && !files->items[stop->what - 1]->view.elf)
-        return "it can't be read, or is not what was mapped";
+        return "it can't be read, or is not the mapped file";
     if (stop->end == STACK_OUTSIDE)
         return "its caller's frame is not in this stack";
     return stop->end == STACK_WRONG ? "its table leads to no code" : "no table";
@@ -172,8 +172,7 @@ static void print_cut(const struct stack_counts *counts, FILE *stream)
         return;
     if (size && size <= LARGEST_COPY)
         printable_line(stream,
-                       "perfjit:     --call-graph dwarf,%" PRIu64
-                       " would have held those that were cut",
+                       "perfjit:     --call-graph dwarf,%" PRIu64 " would have held the cut ones",
                        size);
     else if (size)
         printable_line(stream,
@@ -213,7 +212,7 @@ void stack_counts_print(struct stack_counts *counts, const struct native_files *
     if (counts->found)
         printable_line(stream,
                        "perfjit:     %" PRIu64
-                       " go on behind code without tables and bytes, by the calls that led there",
+                       " continue past code without tables and bytes, by the calls that led there",
                        counts->found);
     if (ends[STACK_EMPTY])
         printable_line(stream,

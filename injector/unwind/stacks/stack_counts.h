@@ -1,5 +1,4 @@
-/* What became of a recording's stacks, for its user: how many are whole, and why the others are
- * not. */
+/* Counts of a recording's stacks for the user: how many are whole, and why the others are not. */
 #ifndef PERFJIT_STACK_COUNTS_H
 #define PERFJIT_STACK_COUNTS_H
 
@@ -16,7 +15,7 @@ struct thread_extent {
     uint64_t needed_bytes;    /* for the largest one that was cut, of any of its stacks */
 };
 
-/* Where stacks ended that are not whole. */
+/* The place where stacks that are not whole ended. */
 struct stack_stop {
     uint32_t what; /* a file's number, or SPACE_FUNCTION: JIT code, or SPACE_NOTHING */
     uint32_t end;  /* enum stack_end */

@@ -1,15 +1,15 @@
-/* Where the copy of a stack ends, what the thread's last whole stack tells of the rest.
+/* Adds the rest of a stack behind the end of its copy, from the thread's last whole stack.
  *
- * Of a stack that is cut it is known at which address its last frame ends (the CFA).  If the last
- * whole stack of that thread has a frame of the same code that ends there, that one's callers are
- * most probably this one's: outer frames live long.
+ * For a stack that is cut, the address at which its last frame ends (the CFA) is known.  The last
+ * whole stack of that thread may have a frame of the same code that ends there.  Then the callers
+ * of that frame are most probably this frame's callers: outer frames live long.
  *
- * A frame that is larger than the copy is in no whole stack.  But its caller calls others, too, in
- * whose stacks it is at the same place: the callers are those of the latest whole stack in which
- * any frame ends at that CFA, if the first of them can have made that call: its code has one direct
- * call of that function, and only one, which is then where it stands.
+ * A frame that is larger than the copy is in no whole stack.  But its caller calls other functions,
+ * too, and has the same place in their stacks.  So the latest whole stack in which any frame ends
+ * at that CFA is taken.  Its callers are used if the first of them can have made that call.  It can
+ * if its code has exactly one direct call of that function; the caller then stands at that call.
  *
- * Both are inferences, and only made if they are asked for.
+ * Both are inferences, and only made on request.
  */
 #ifndef PERFJIT_STACK_STITCH_H
 #define PERFJIT_STACK_STITCH_H
@@ -25,12 +25,12 @@ struct stitch_thread {
     size_t count, capacity;
 };
 
-/* Who called the frame of THREAD that ended at CFA. */
+/* The caller of the frame of THREAD that ended at CFA. */
 struct known_caller {
     uint64_t thread, cfa;
     uint32_t callers;             /* in the tree: the first of them; 0: this entry is empty */
     uint32_t what;                /* its code, as address_space_at says */
-    struct stack_function callee; /* the last one that was asked for */
+    struct stack_function callee; /* the last callee that was looked up */
     uint64_t call;                /* and the address inside the call of it; 0: there is none */
 };
 
@@ -46,9 +46,9 @@ struct stack_stitches {
     struct known_callers known;
 };
 
-/* The stack of THREAD that WALKER has walked to END: if it is whole, it is kept; if it is cut, what
- * is known of its outer frames is added to WALKER's.  Returns the end that it has then, or
- * STACK_ENDS without memory. */
+/* WALKER has walked the stack of THREAD to END.  A whole stack is kept.  If the stack is cut, the
+ * known outer frames are added to WALKER's.  Returns the end that it has then, or STACK_ENDS
+ * without memory. */
 enum stack_end stack_stitch(struct stack_stitches *stitches, struct stack_walker *walker,
                             uint64_t thread, enum stack_end end);
 

@@ -20,8 +20,8 @@ static struct code_spot find_spot(struct stack_walker *walker, uint64_t pc)
     return spot;
 }
 
-/* What follows SPOT, SIZE bytes, and FRONT in front of that, of which one may be a call.  NULL: not
- * known. */
+/* The SIZE bytes that follow SPOT, and FRONT bytes in front of them.  One of these may be a call.
+ * NULL: not known. */
 static const uint8_t *bytes_behind(const struct code_spot *spot, size_t *front, size_t *size)
 {
     size_t before;
@@ -42,9 +42,10 @@ static bool begins_at(void *context, uint64_t addr)
     return spot.function && spot.addr == 0;
 }
 
-/* Of code whose bytes are not known any address may be behind a call.  Where nobody has logged what
- * is in front of a function, its begin is taken for none: pointers to functions are on stacks, too,
- * and code that ends in a call, right in front of the next function, is seldom left out. */
+/* In code whose bytes are not known any address may be behind a call.  If the code in front of a
+ * function was not logged, the function's begin is not taken for a return address.  Pointers to
+ * functions are on stacks, too, and code that ends in a call right in front of the next function is
+ * seldom left out. */
 static bool returns_to(void *context, uint64_t addr)
 {
     struct stack_walker *walker = context;
@@ -61,8 +62,8 @@ static bool returns_to(void *context, uint64_t addr)
            code_is_signal_return(walker->machine, bytes, size);
 }
 
-/* As call_evidence says; *DIRECT: what a direct call leads to, else SPACE_NOTHING.  Such a one
- * leads into code that is made at run time only from that itself. */
+/* As call_evidence; *DIRECT: the target of a direct call, else SPACE_NOTHING.  A direct call leads
+ * into code made at run time only from that code itself. */
 static enum call_evidence evidence_at(struct stack_walker *walker, uint64_t addr,
                                       struct code_spot *direct)
 {
@@ -196,8 +197,7 @@ static const struct unwind_rule *rule_of(struct stack_walker *walker, const stru
 
 /* ---- Frames ---- */
 
-/* Whether a process begins at SPOT: ld.so's first instructions, which have no table, nobody has
- * called. */
+/* Whether a process begins at SPOT: ld.so's first instructions have no table and no caller. */
 static bool is_entry(const struct code_spot *spot)
 {
     enum { ENTRY_CODE_BYTES = 64 };
@@ -205,8 +205,8 @@ static bool is_entry(const struct code_spot *spot)
            spot->addr - spot->file->view.entry < ENTRY_CODE_BYTES;
 }
 
-/* Code that is too short to be anything else, and of which nothing else is known: what it has on
- * the stack has been pushed, so that hardly a word of it is left from other calls. */
+/* Code that is too short for anything else, and of which nothing else is known.  Its words on the
+ * stack have been pushed, so hardly a word is left from other calls. */
 static bool is_trampoline(const struct code_spot *spot)
 {
     enum { MOST_BYTES = 64 };
@@ -240,9 +240,9 @@ static enum unwind_result step_on(struct stack_walker *walker, struct unwind_ste
     return result == UNWIND_WRONG && is_entry(spot) ? UNWIND_END : result;
 }
 
-/* Whether the step to FRAME, by the table of a JIT function, was ended by a return address of 0,
- * which marks the outermost frame of threads that were made by hand; no thread begins in JIT code,
- * so that the table is wrong there. */
+/* Whether a return address of 0 ended the step to FRAME by the table of a JIT function.  0 marks
+ * the outermost frame of threads that were made by hand.  No thread begins in JIT code, so the
+ * table is wrong there. */
 static bool leads_to_0(const struct stack_walker *walker, const struct code_spot *spot,
                        enum unwind_result result, uint8_t kind, struct unwind_frame *frame)
 {
@@ -255,7 +255,7 @@ static bool leads_to_0(const struct stack_walker *walker, const struct code_spot
 
 /* ---- Whose fault it is ---- */
 
-/* What is known of a stack when its chain ends. */
+/* Facts about a stack when its chain ends. */
 struct walk_state {
     const struct perf_sample *sample;
     bool has_all;   /* the registers: none is unknown because it was not sampled */
@@ -277,7 +277,7 @@ static enum chain_end why_no_table(const struct code_spot *spot)
     return CHAIN_NO_FILE;
 }
 
-/* Where a table led: how the chain ends in SPOT, whose rule was of KIND. */
+/* The reason why the chain ends in SPOT, whose rule was of KIND. */
 static enum chain_end why_ended(const struct walk_state *state, const struct code_spot *spot,
                                 enum unwind_result result, uint8_t kind)
 {
@@ -328,9 +328,9 @@ static void judge(struct stack_walker *walker, struct walk_state *state,
 
 /* ---- Callers that are no more than likely ---- */
 
-/* Whether the caller that was found may be what is left of another call: its own return address,
- * where FRAME goes on, is the right one then, and among the words that were looked at.  A direct
- * call in front of that shows that it is not. */
+/* Whether the caller that was found may be a leftover of another call.  In that case the right one
+ * is its own return address, where FRAME goes on, which is among the words that were searched.  A
+ * direct call in front of that shows that it is not. */
 static bool may_be_left(struct stack_walker *walker, const struct walk_state *state,
                         const struct unwind_frame *frame)
 {

@@ -10,7 +10,7 @@
 #include "injector/unwind/addresses/address_space.h"
 #include "injector/unwind/rule_table.h"
 
-/* What is known of a frame beside its address. */
+/* Facts about a frame beside its address. */
 struct walked_frame {
     uint64_t cfa;  /* where it ends; 0: that is not known */
     uint32_t what; /* as address_space_at says of its code */
@@ -25,7 +25,7 @@ struct stack_function {
 
 struct stack_walk_options {
     const char *root; /* where the processes' root directory is, or NULL */
-    bool judges;      /* what a table leads to is looked at closely */
+    bool judges;      /* the targets of tables are examined closely */
     /* Or NULL: the stack that ADDR is in, where another one than the sample's is gone on in, as
      * behind a signal handler's.  Returns false if it is not known. */
     bool (*find_stack)(void *context, uint64_t addr, struct user_stack *stack);
@@ -44,7 +44,8 @@ struct stack_walker {
     struct walked_frame *frames; /* the same frames */
     size_t ip_count, ip_most;
     const struct address_space *space; /* of this sample */
-    uint32_t end_at;                   /* what the stack ended in: as address_space_at says */
+    uint32_t end_at;                   /* the owner of the stack's last address: a number of
+                                        * address_space_at */
     uint64_t sp, cfa;                  /* where it begins, and how far up it could be followed */
     enum chain_end chain_end;          /* how it ended, and which frame's fault that is */
     size_t blamed;
@@ -63,9 +64,9 @@ enum stack_end stack_walk(struct stack_walker *walker, const struct perf_sample 
 /* The function that frame number INDEX is in. */
 struct stack_function stack_walk_function(struct stack_walker *walker, size_t index);
 
-/* The address inside the only call in the function that IP is in by which CALLEE can have been
- * called, a direct one, if WHAT is still there and in CALLEE's file; 0: there is none, or more than
- * one, be it of a function that jumps to CALLEE. */
+/* The address inside the only call by which the function around IP can have called CALLEE.  It must
+ * be a direct call, and WHAT must still be there and in CALLEE's file.  The result is 0 if there is
+ * no such call, or more than one.  A call of a function that jumps to CALLEE counts, too. */
 uint64_t stack_walk_call(struct stack_walker *walker, uint64_t ip, uint32_t what,
                          struct stack_function callee);
 

@@ -8,8 +8,8 @@
  * All else is as it was.  A caller's address is one less than the return address, inside the call,
  * as perf has it of stacks that it unwinds: so its lines are the call's.
  *
- * Where inlined calls are wanted each stands in the chain as a frame, in front of the one that it
- * was inlined in; in chains that were recorded, too.
+ * With inlined calls, each stands in the chain as a frame, in front of the one that it was inlined
+ * in.  This also holds for chains that were recorded.
  */
 #ifndef PERFJIT_USER_STACKS_H
 #define PERFJIT_USER_STACKS_H
@@ -21,7 +21,8 @@
 
 struct user_stacks_options {
     const char *root;                  /* where the processes' root directory is, or NULL */
-    bool stitch;                       /* what the copy cuts is inferred, where it can be */
+    bool stitch;                       /* the part that the copy cuts off is inferred, if
+                                        * possible */
     const struct inlined_calls *calls; /* they are to be frames; NULL: they are not */
     /* Or NULL: called with each chain that has been walked.  Returns 0, or -1 without memory. */
     int (*walked)(void *context, const struct stack_walker *walker);
@@ -45,8 +46,8 @@ struct user_stacks {
 /* Whether samples of FORMAT may get another chain. */
 bool user_stacks_want(const struct user_stacks *stacks, const struct sample_format *format);
 
-/* Read RECORD, a SAMPLE of FORMAT, as far as its stack; without one in that, as far as what stands
- * in front of the registers.  Returns false if it is not valid. */
+/* Read RECORD, a SAMPLE of FORMAT, as far as its stack; without a stack, up to the fields in front
+ * of the registers.  Returns false if it is not valid. */
 bool user_stacks_read(struct perf_sample *sample, const struct sample_format *format,
                       const struct perf_record *record);
 
