@@ -196,6 +196,8 @@ static void report_ends(struct report *report, const struct chain_census *census
     report_number(report, "total", "in all", census->chains);
     report_number(report, "whole", "whole", census->ends[CHAIN_WHOLE]);
     report_count(report, "cut", "cut by the size of the copy", census->ends[CHAIN_CUT]);
+    report_count(report, "empty", "of which nothing was copied: the page was not present",
+                 census->ends[CHAIN_EMPTY]);
     report_count(report, "early", "ended early", early);
     report_count(report, "too_long", "of more frames than a record holds",
                  census->ends[CHAIN_TOO_LONG]);

@@ -1,5 +1,6 @@
 /* See dump_report.h. */
 #include "injector/check/dump_report.h"
+#include "injector/text/plural.h"
 
 #include <inttypes.h>
 
@@ -233,7 +234,7 @@ void dump_report(struct report *report, const struct jit_dump *dump,
     report_lines(report, survey);
     report_findings(report, &survey->findings);
     if (lost)
-        report_line(report, "%" PRIu64 " parts would be lost", lost);
+        report_line(report, "%" PRIu64 " part%s would be lost", lost, plural(lost));
     else
         report_line(report, "sound: nothing would be lost");
     report_close(report);

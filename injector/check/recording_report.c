@@ -3,12 +3,15 @@
 
 #include "injector/check/chain_report.h"
 #include "injector/check/dump_report.h"
-#include "injector/log/owner/injected_image.h"
+#include "injector/recording/host/injected_image.h"
 #include "injector/recording/perf_data/perf_format.h"
+#include "injector/recording/silent_runtime.h"
 #include "injector/text/code_name.h"
+#include "injector/text/plural.h"
 
 #include <inttypes.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 static void report_samples(struct report *report, const struct sample_census *census)
@@ -44,8 +47,8 @@ static void report_processes(struct report *report, const struct census_question
         char comm[PROCESS_COMM_BYTES];
         process_life_comm(&processes->lives, question->records, process->life, comm);
         report_open(report, NULL, NULL);
-        report_line(report, "%" PRIu32 " (%s): %zu functions%s", process->pid, comm,
-                    jit_process_own_functions(process),
+        report_line(report, "%" PRIu32 " (%s): %zu function%s%s", process->pid, comm,
+                    jit_process_own_functions(process), plural(jit_process_own_functions(process)),
                     process->parent ? ", and what it inherited" : "");
         report_number(report, "pid", NULL, process->pid);
         report_text(report, "comm", NULL, comm);
@@ -56,33 +59,28 @@ static void report_processes(struct report *report, const struct census_question
     report_close_array(report);
 }
 
-static void report_group(struct report *report, const struct census_question *question,
-                         const struct unknown_samples *group)
+static void report_group(struct report *report, const struct unknown_samples *group)
 {
-    const struct process_life *life = &question->processes->lives.items[group->life];
-    char comm[PROCESS_COMM_BYTES];
-    process_life_comm(&question->processes->lives, question->records, group->life, comm);
     report_open(report, NULL, NULL);
-    report_line(report, "%8" PRIu64 "  process %" PRIu32 " (%s): %s", group->count, life->pid, comm,
-                sample_cause_what(group->cause));
+    report_line(report, "%8" PRIu64 "  process %" PRIu32 " (%s): %s", group->count, group->pid,
+                group->comm, sample_cause_what(group->cause));
     report_line(report, "          first at 0x%" PRIx64 ", %" PRIu64 ".%09" PRIu64 " s",
                 group->first_ip, group->first_ns / 1000000000, group->first_ns % 1000000000);
     report_text(report, "cause", NULL, sample_cause_id(group->cause));
-    report_number(report, "pid", NULL, life->pid);
-    report_text(report, "comm", NULL, comm);
+    report_number(report, "pid", NULL, group->pid);
+    report_text(report, "comm", NULL, group->comm);
     report_number(report, "samples", NULL, group->count);
     report_number(report, "first_ip", NULL, group->first_ip);
     report_number(report, "first_ns", NULL, group->first_ns);
     report_close(report);
 }
 
-static void report_unknown(struct report *report, const struct census_question *question,
-                           const struct sample_census *census)
+static void report_unknown(struct report *report, const struct sample_census *census)
 {
     const char *title = census->group_count ? "[unknown], and why" : NULL;
     report_open_array(report, "unknown", title);
     for (size_t i = 0; i < census->group_count; i++)
-        report_group(report, question, &census->groups[i]);
+        report_group(report, &census->groups[i]);
     report_close_array(report);
 }
 
@@ -120,13 +118,17 @@ static void report_remedies(struct report *report, const struct sample_census *c
     report_close_array(report);
 }
 
-/* The last line: the overall result.  IMAGE: of an injected recording, or NULL; GONE: it is not
- * there. */
-static void report_verdict(struct report *report, const struct sample_census *census,
-                           const struct findings *findings, uint64_t misled, const char *image,
-                           bool gone)
+/* The last line: what all of it comes to.  IMAGE: of an injected recording, or NULL; MOVED:
+ * where it is if it was moved, or NULL; GONE: it is not there. */
+static void report_verdict(struct report *report, const struct records *records,
+                           const struct sample_census *census, const struct findings *findings,
+                           uint64_t misled, const char *image, const char *moved, bool gone)
 {
     uint64_t lost = findings_lost(findings);
+    uint32_t pid;
+    if (image && census->is_kept)
+        report_line(report, "injected already, with %s: the counts are of when that was done",
+                    image);
     if (misled)
         report_line(report, "%" PRIu64 " call chains are ended by wrong unwind tables of JIT code",
                     misled);
@@ -134,19 +136,29 @@ static void report_verdict(struct report *report, const struct sample_census *ce
         report_line(report, "%" PRIu64 " of %" PRIu64 " samples in JIT code stay [unknown]",
                     census->unknown, census->unknown + census->named);
     if (lost)
-        report_line(report, "%" PRIu64 " parts of the input would be lost", lost);
-    if (census->unknown || census->incomplete || lost || misled)
-        return;
+        report_line(report, "%" PRIu64 " part%s of the input would be lost", lost, plural(lost));
+    if (moved)
+        report_line(report,
+                    "%s was moved with its recording; perf finds the names after perf "
+                    "buildid-cache --add %s",
+                    moved, moved);
     if (gone)
         report_line(report,
                     "injected already, with %s, which is not there: its JIT code has no "
                     "names; put it back, or check the recording as perf record wrote it",
                     image);
-    else if (census->named)
+    if (census->unknown || census->incomplete || lost || misled || gone)
+        return;
+    if (census->named)
         report_line(report, "sound: every sample in JIT code has a name");
     else if (lacks_maps(census))
         report_line(report, "most samples are where no mapping was recorded, in JIT code or not");
-    else if (!image)
+    else if (!image && silent_runtime_in(records, &pid))
+        report_line(report,
+                    "no sample is in JIT code: process %" PRIu32 " runs %s, which has no perf "
+                    "support",
+                    pid, silent_runtime_in(records, &pid));
+    else if (!image || census->is_kept)
         report_line(report, "no sample is in JIT code");
     else
         report_line(report, "injected already, with %s: its JIT code counts among the libraries",
@@ -176,13 +188,15 @@ int recording_report(struct report *report, const struct census_question *questi
     report_flag(report, "sound", sound);
     if (image)
         report_text(report, "injected", NULL, image);
+    char *moved = injected_image_moved(question->records, question->root);
     int result = report_chains(report, chains);
     report_samples(report, census);
     report_processes(report, question);
-    report_unknown(report, question, census);
+    report_unknown(report, census);
     report_findings(report, findings);
     report_remedies(report, census);
-    report_verdict(report, census, findings, chains->misled, image, gone);
+    report_verdict(report, question->records, census, findings, chains->misled, image, moved, gone);
     report_close(report);
+    free(moved);
     return result;
 }

@@ -8,12 +8,14 @@
  */
 #include "injector/commands/commands.h"
 
+#include "injector/check/census/kept_census.h"
 #include "injector/check/dump_report.h"
 #include "injector/check/recording_report.h"
 #include "injector/files/interruption.h"
 #include "injector/history/recording.h"
 #include "injector/log/jitdump/newest_records.h"
-#include "injector/log/owner/injected_image.h"
+#include "injector/recording/default_file.h"
+#include "injector/recording/host/injected_image.h"
 #include "injector/text/printable_text.h"
 #include "jitdump/format/byte_cursor.h"
 
@@ -32,7 +34,8 @@ struct check_options {
     struct recording_request request;
     const char *repair;
     bool json, chains, verbose;
-    bool gives_dump; /* by --jitdump, which is of a recording */
+    bool wants_default; /* neither a recording nor a dump was named */
+    bool gives_dump;    /* by --jitdump, which is of a recording */
 };
 
 /* Everything that looking at a recording makes, in the order in which it is made. */
@@ -109,12 +112,12 @@ static int check_dumps(struct report *report, const struct check_options *option
 static struct census_question question_of(const struct inspection *run,
                                           const struct check_options *options)
 {
-    return (struct census_question){&run->in.records,
-                                    &run->in.processes,
-                                    run->in.timelines,
-                                    options->request.no_perf_map,
-                                    false,
-                                    options->request.root};
+    return (struct census_question){.records = &run->in.records,
+                                    .processes = &run->in.processes,
+                                    .timelines = run->in.timelines,
+                                    .no_perf_map = options->request.no_perf_map,
+                                    .has_given = recording_request_gives(&options->request),
+                                    .root = options->request.root};
 }
 
 /* Stacks are unwound as by perfjit inject --stacks unwind. */
@@ -148,7 +151,7 @@ static int inspect(struct inspection *run, const struct check_options *options,
         recording_play(&run->in, findings) || count_chains(run, options, findings))
         return -1;
     const struct census_question question = question_of(run, options);
-    return sample_census_take(&run->census, &question, findings);
+    return kept_census_or_take(&run->census, &question, findings);
 }
 
 static void release(struct inspection *run)
@@ -265,7 +268,7 @@ static error_t take_end(struct check_options *options, struct argp_state *state)
     if (options->repair && (options->records || options->request.dump_count != 1))
         argp_error(state, "--repair takes one dump and no recording");
     if (!options->records && (options->request.dump_count == 0 || options->gives_dump))
-        options->records = "perf.data";
+        options->wants_default = true;
     return 0;
 }
 
@@ -305,10 +308,11 @@ static error_t parse_option(int key, char *argument, struct argp_state *state)
 const struct argp check_argp = {
     .options = option_table,
     .parser = parse_option,
-    .args_doc = "[perf.data] [FILE.dump...]",
+    .args_doc = "[FILE] [FILE.dump...]",
     .doc =
         "Say what is wrong with a recording or a dump, why samples in JIT code stay [unknown], and "
         "what to do.  Nothing is changed.\v"
+        "FILE is " DEFAULT_FILES ". "
         "Dumps that are given beside a recording, or with --jitdump, are used for it, and checked. "
         " Only the address "
         "of a sample is checked, and with --chains its call chain.\n\n"
@@ -353,12 +357,23 @@ static int run_check(const struct check_options *options)
     return status;
 }
 
+static int name_recording(struct check_options *options)
+{
+    struct findings findings = {0};
+    if (!options->wants_default)
+        return 0;
+    options->records = default_file(NULL, &findings);
+    if (!options->records)
+        printable_line(stderr, "perfjit: %s", findings.failure);
+    return options->records ? 0 : -1;
+}
+
 int check_command(int argc, char **argv)
 {
     struct check_options options = {0};
     int status = EXIT_UNREADABLE;
     if (help_parse(&check_argp, argc, argv, 0, &options) == 0)
-        status = run_check(&options);
+        status = name_recording(&options) ? EXIT_UNREADABLE : run_check(&options);
     else
         printable_line(stderr, "perfjit: out of memory"); /* it ends by itself for anything else */
     recording_request_free(&options.request);

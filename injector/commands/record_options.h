@@ -31,9 +31,9 @@ enum record_option_key { RECORD_KEY_RUNTIME = 256, RECORD_KEY_PERF };
          RECORD_KEY_RUNTIME,                                                                       \
          "NAME",                                                                                   \
          0,                                                                                        \
-         "The runtime whose switches are set (default: by the command):\nnode, deno, bun, php, "   \
-         "java, "                                                                                  \
-         "python, erl, ruby, dotnet, mono, lli, julia, qemu: this runtime's\nnone: nobody's",      \
+         "Whose switches are set (default: by what the command is):\nnode, deno, bun, php, java, " \
+         "python, erl, ruby, dotnet, mono, lli, julia, qemu, qemu-system, jsc, moarvm, qml, "      \
+         "onednn: this runtime's\nnone: nobody's",                                                 \
          0},                                                                                       \
     {                                                                                              \
         "perf", RECORD_KEY_PERF, "FILE", 0, "The perf to run (default: perf)", 0                   \

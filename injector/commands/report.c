@@ -1,11 +1,13 @@
 /* perfjit report: see commands.h. */
 #include "injector/commands/commands.h"
 
-#include "injector/check/census/sample_census.h"
+#include "injector/check/census/kept_census.h"
+#include "injector/profile/activity.h"
 #include "injector/profile/report/function_table.h"
 #include "injector/profile/report/gprof_text.h"
 #include "injector/profile/report/group_table.h"
 #include "injector/profile/view_input.h"
+#include "injector/recording/perf_data/perf_format.h"
 #include "injector/text/json_writer.h"
 #include "injector/text/printable_text.h"
 
@@ -22,7 +24,8 @@ enum {
     KEY_GPROF,
     KEY_JSON,
     KEY_SORT,
-    KEY_JIT
+    KEY_JIT,
+    KEY_FULL_NAMES
 };
 enum { DEFAULT_ROWS = 30 };
 
@@ -30,7 +33,8 @@ struct report_options {
     struct view_request request;
     const char *callers, *callees;
     enum report_group group; /* REPORT_GROUPS: functions */
-    bool gprof, json, by_total, jit_only;
+    bool gprof, json, by_total, jit_only, full_names;
+    bool is_chosen; /* which functions, and in which order */
     size_t rows;
 };
 
@@ -52,6 +56,8 @@ static const struct argp_option option_table[] = {
     {"rows", 'n', "COUNT", 0, "How many rows to print (default: 30; 0: all)", 0},
     {"gprof", KEY_GPROF, 0, 0, "A flat profile and a call graph, as gprof prints them", 0},
     {"json", KEY_JSON, 0, 0, "All functions, or rows, as JSON", 0},
+    {"full-names", KEY_FULL_NAMES, 0, 0,
+     "Names with Java's packages and all template arguments, which tables leave out", 0},
     OPTION_GROUP("Input:"),
     VIEW_INPUT,
     VIEW_OPTIONS,
@@ -111,11 +117,15 @@ static error_t parse_option(int key, char *argument, struct argp_state *state)
         return 0;
     case KEY_SORT:
         options->by_total = strcmp(argument, "total") == 0;
+        options->is_chosen = true;
         if (!options->by_total && strcmp(argument, "self") != 0)
             argp_error(state, "--sort is self or total, not '%s'", printable_copy(argument));
         return 0;
     case KEY_JIT:
-        options->jit_only = true;
+        options->jit_only = options->is_chosen = true;
+        return 0;
+    case KEY_FULL_NAMES:
+        options->full_names = true;
         return 0;
     case 'n':
         options->rows = rows_in(argument, state);
@@ -136,6 +146,9 @@ const struct argp report_argp = {.options = option_table,
                                         ".\n\n" HELP_EXIT_STATUS};
 
 /* ---- How much is named ---- */
+
+#define LEAST_SHOWN  0.0005 /* less is 0.0 % */
+#define MANY_UNKNOWN 0.2
 
 struct named_shares {
     uint64_t named, interpreter, unknown;
@@ -205,12 +218,12 @@ static int find_most_unknown(const struct view_input *input, const struct call_f
 static const char *main_cause(const struct view_input *input, struct findings *findings)
 {
     struct sample_census census = {0};
-    const struct census_question question = {&input->recording.records, &input->recording.processes,
-                                             input->recording.timelines, false,
-                                             .counts_only = false};
+    const struct census_question question = {.records = &input->recording.records,
+                                             .processes = &input->recording.processes,
+                                             .timelines = input->recording.timelines};
     const char *cause = NULL;
-    if (input->recording.processes.count && sample_census_take(&census, &question, findings) == 0 &&
-        census.group_count)
+    if (input->recording.processes.count &&
+        kept_census_or_take(&census, &question, findings) == 0 && census.group_count)
         cause = sample_cause_what(census.groups[0].cause);
     sample_census_free(&census);
     return cause;
@@ -236,6 +249,69 @@ static void put_cause(const struct view_input *input, struct findings *findings)
         printf(": most at addresses for which the recording has no mapping");
 }
 
+/* Whether stacks were copied, and unwound since. */
+static bool were_copied(const struct perf_file *file)
+{
+    static const char word[] = "dwarf";
+    const struct perf_feature *words = perf_features_find(&file->features, PERF_FEATURE_CMDLINE);
+    return perf_file_has_stacks(file) ||
+           (words && memmem(words->bytes, words->size, word, strlen(word)));
+}
+
+static bool has_unknown_caller(const struct call_profile *profile, const struct call_sample *sample)
+{
+    if (!sample->node)
+        return false;
+    uint32_t node = profile->nodes[sample->node].parent;
+    for (; node; node = profile->nodes[node].parent)
+        if (profile->frames[profile->nodes[node].frame].kind == FRAME_UNKNOWN)
+            return true;
+    return false;
+}
+
+/* Programs that keep no frame pointers end their chains at addresses that are no code. */
+static void put_unknown_callers(const struct view_input *input)
+{
+    const struct perf_file *file = &input->recording.input.file;
+    const struct call_profile *profile = &input->profile;
+    uint64_t unknown = 0;
+    if (!file->data || !perf_file_has_chains(file) || were_copied(file))
+        return;
+    for (size_t i = 0; i < profile->sample_count; i++)
+        if (profile_choice_has(&input->choice, profile, &profile->samples[i]) &&
+            has_unknown_caller(profile, &profile->samples[i]))
+            unknown += profile_choice_weight(&input->choice, &profile->samples[i]);
+    if ((double)unknown > MANY_UNKNOWN * (double)input->totals.all)
+        printf("%.0f %% of the samples have an [unknown] caller: the program keeps no frame "
+               "pointers; perf record --call-graph dwarf (perfjit record -g dwarf) finds callers "
+               "without\n",
+               100 * (double)unknown / (double)input->totals.all);
+}
+
+/* What the runtime did for the program, where it shows. */
+static void put_activities(const struct view_input *input)
+{
+    const struct call_profile *profile = &input->profile;
+    struct activity_map map;
+    uint64_t weights[ACTIVITIES] = {0};
+    const char *before = "of them ";
+    bool made = activity_map_make(&map, profile) == 0;
+    for (size_t i = 0; made && i < profile->sample_count; i++)
+        if (profile_choice_has(&input->choice, profile, &profile->samples[i]))
+            weights[activity_of(&map, &profile->samples[i])] +=
+                profile_choice_weight(&input->choice, &profile->samples[i]);
+    activity_map_free(&map);
+    for (int i = ACTIVITY_COLLECTOR; i <= ACTIVITY_COMPILER; i++) {
+        double share = (double)weights[i] / (double)input->totals.all;
+        if (share < LEAST_SHOWN)
+            continue;
+        printf("%s%.1f %% %s", before, 100 * share, activity_name((enum activity)i));
+        before = ", ";
+    }
+    if (*before == ',')
+        printf("\n");
+}
+
 static void put_honest_line(const struct view_input *input, struct findings *findings)
 {
     const struct named_shares shares = count_named(input);
@@ -243,9 +319,11 @@ static void put_honest_line(const struct view_input *input, struct findings *fin
     printf("\n%.1f %% of the samples named; %.1f %% interpreter; %.1f %% unknown",
            100 * (double)shares.named / all, 100 * (double)shares.interpreter / all,
            100 * (double)shares.unknown / all);
-    if (shares.unknown)
+    if ((double)shares.unknown >= LEAST_SHOWN * all)
         put_cause(input, findings);
     printf("\n");
+    put_activities(input);
+    put_unknown_callers(input);
 }
 
 /* ---- JSON ---- */
@@ -323,12 +401,45 @@ static int put_calls(const struct report_view *view, const struct report_options
     return found < 0 ? report_failure(findings, "out of memory") : 0;
 }
 
+static bool ends_in(const char *text, const char *end)
+{
+    size_t bytes = strlen(text), end_bytes = strlen(end);
+    return bytes >= end_bytes && strcmp(text + bytes - end_bytes, end) == 0;
+}
+
+/* Whether most samples have a function of Python in their stacks: the code that runs is the
+ * interpreter's, and the functions that people look for only call. */
+static bool is_python(const struct view_input *input)
+{
+    const struct call_profile *profile = &input->profile;
+    uint64_t weight = 0;
+    for (size_t i = 0; i < profile->sample_count; i++) {
+        const struct call_sample *sample = &profile->samples[i];
+        uint32_t node = profile_choice_has(&input->choice, profile, sample) ? sample->node : 0;
+        for (; node; node = profile->nodes[node].parent) {
+            const struct call_frame *frame = &profile->frames[profile->nodes[node].frame];
+            if (frame->kind == FRAME_JIT &&
+                ends_in(call_profile_string(profile, frame->file), ".py"))
+                break;
+        }
+        weight += node ? profile_choice_weight(&input->choice, sample) : 0;
+    }
+    return weight > input->totals.all / 2;
+}
+
 static int put_report(const struct view_input *input, const struct report_options *options,
                       struct findings *findings)
 {
-    const struct report_view view = {&input->profile,   &input->functions, &input->totals,
-                                     input->choice,     options->rows,     stdout,
-                                     options->by_total, options->jit_only};
+    const bool python = !options->json && !options->is_chosen && is_python(input);
+    const struct report_view view = {.profile = &input->profile,
+                                     .functions = &input->functions,
+                                     .totals = &input->totals,
+                                     .choice = input->choice,
+                                     .most_rows = options->rows,
+                                     .stream = stdout,
+                                     .full_names = options->full_names,
+                                     .by_total = options->by_total || python,
+                                     .jit_only = options->jit_only || python};
     int result;
     if (options->json)
         result = put_json(input, &view, options);
@@ -340,6 +451,9 @@ static int put_report(const struct view_input *input, const struct report_option
         result = group_table_put(&view, options->group, NULL);
     else
         result = function_table_put(&view);
+    if (python && !options->callers && !options->callees && !options->gprof &&
+        options->group == REPORT_GROUPS)
+        printf("Python's functions by total; with the interpreter's own: --sort self\n");
     if (!result && !options->json && !options->gprof && !options->callers && !options->callees)
         put_honest_line(input, findings);
     if (result)

@@ -200,4 +200,7 @@ void diff_report_put_head(FILE *stream, const struct diff_report *report)
     fprintf(stream,
             "4 of 5 such comparisons would show a change of %.1f %%; less than %.1f %% is none\n",
             100 * total->least / total->base, 100 * verdicts->floor);
+    if (total->verdict == VERDICT_UNKNOWN && !verdicts->paired)
+        fprintf(stream, "perfjit bench --order together runs both at the same time, and can tell "
+                        "smaller changes\n");
 }

@@ -4,7 +4,7 @@
 #define PERFJIT_RUN_SET_H
 
 #include "injector/compare/function_lines.h"
-#include "injector/compare/kept_runs/activity.h"
+#include "injector/profile/activity.h"
 #include "injector/profile/profile_totals.h"
 
 /* What a run's values are by.  The values of each table in front of BY_LINE add up to the run's

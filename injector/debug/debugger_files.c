@@ -2,6 +2,7 @@
 #include "injector/debug/debugger_files.h"
 
 #include "injector/debug/gdb_script.h"
+#include "injector/files/temporary_place.h"
 
 #include <errno.h>
 #include <ftw.h>
@@ -17,9 +18,8 @@ static char *path_in(const char *directory, const char *name)
 
 int debugger_files_make(struct debugger_files *files, struct findings *findings)
 {
-    const char *parent = getenv("TMPDIR");
     *files = (struct debugger_files){0};
-    char *directory = path_in(parent && parent[0] == '/' ? parent : "/tmp", "perfjit-gdb-XXXXXX");
+    char *directory = path_in(temporary_place(), "perfjit-gdb-XXXXXX");
     if (!directory)
         return report_failure(findings, "out of memory");
     if (!mkdtemp(directory)) {

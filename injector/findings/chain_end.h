@@ -7,6 +7,7 @@
 enum chain_end {
     CHAIN_WHOLE,    /* where its thread began */
     CHAIN_CUT,      /* where the copy of the stack does */
+    CHAIN_EMPTY,    /* at once: the kernel copied nothing, for the page was not present */
     CHAIN_TOO_LONG, /* no record can hold more of it */
     CHAIN_NOT_READ, /* of a 32-bit program, or without registers */
     CHAIN_NO_CODE,  /* a table leads to an address where no code is */
@@ -25,6 +26,7 @@ enum chain_end {
 enum stack_end {
     STACK_WHOLE,    /* where its thread began */
     STACK_CUT,      /* where the copy does */
+    STACK_EMPTY,    /* at once: nothing was copied */
     STACK_OUTSIDE,  /* the caller's frame is in another stack than the copied one */
     STACK_NO_TABLE, /* at code that has no table, and whose frame could not be found without one */
     STACK_WRONG,    /* at code whose table leads to no code */

@@ -80,7 +80,7 @@ static void print_repaired(const struct findings *findings, FILE *stream)
 {
     const char *before = "perfjit: repaired: ";
     for (int quirk = 0; quirk < QUIRKS; quirk++) {
-        if (!findings->repaired[quirk])
+        if (!findings->repaired[quirk] || quirk_is_usual((enum quirk)quirk))
             continue;
         fprintf(stream, "%s%" PRIu64 " x %s", before, findings->repaired[quirk],
                 quirk_text((enum quirk)quirk)->id);

@@ -52,8 +52,8 @@ uint64_t findings_lost(const struct findings *findings);
 /* Move all findings of FROM to TO. */
 void findings_move(struct findings *to, struct findings *from);
 
-/* A paragraph for each kind that occurred: the number of cases, the first case, the meaning.  Then
- * the repaired quirks, in one line; verbose, in a paragraph for each quirk. */
+/* A paragraph for each kind that occurred: how often, the first case, what it means.  Then what was
+ * repaired, in one line, without what is usual; verbose, all in a paragraph for each quirk. */
 void findings_print(const struct findings *findings, FILE *stream);
 
 void findings_free(struct findings *findings);

@@ -3,8 +3,6 @@
 
 #include "injector/findings/finding_kind.h"
 
-#include <stdbool.h>
-
 static const struct quirk_text texts[QUIRKS] = {
     [QUIRK_HEADER_VERSION] =
         {"header-version", "The header's version is not 1, but the records are those of version 1",
@@ -178,6 +176,12 @@ static const struct quirk_text texts[QUIRKS] = {
 const struct quirk_text *quirk_text(enum quirk quirk)
 {
     return &texts[quirk];
+}
+
+bool quirk_is_usual(enum quirk quirk)
+{
+    return quirk == QUIRK_UNWIND_EMPTY || quirk == QUIRK_LINES_BIASED ||
+           quirk == QUIRK_FILES_OVERWRITTEN;
 }
 
 void quirk_print_all(FILE *stream)

@@ -8,6 +8,7 @@
 #ifndef PERFJIT_QUIRK_H
 #define PERFJIT_QUIRK_H
 
+#include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
 
@@ -78,6 +79,9 @@ struct quirk_text {
 enum { NOT_A_FINDING = -1 };
 
 const struct quirk_text *quirk_text(enum quirk quirk);
+
+/* Whether every dump of some runtime has it: that it was repaired again is no news. */
+bool quirk_is_usual(enum quirk quirk);
 
 /* All quirks, as docs/quirks.md has them. */
 void quirk_print_all(FILE *stream);

@@ -9,8 +9,14 @@ static const struct cause_text texts[CAUSES] = {
     [CAUSE_NO_DUMP] =
         {"no-dump", "no dump and no perf map",
          "let the runtime write one: PERFJIT=dump, node --perf-prof, ... (docs/runtimes.md); "
-         "executable memory of something else (a trampoline, say) looks the same; a perf map from a "
+         "executable memory of something else (a trampoline, say) looks the same; a perf map from "
+         "a "
          "container has the pid that the process had there: --perf-map PID:FILE"},
+    [CAUSE_NO_MEANS] = {"no-means",
+                        "no dump and no perf map: its runtime has no means to write one",
+                        "PyPy, Guile, Racket, gjs, SBCL, libgccjit and Python before 3.12 have no "
+                        "perf support; only "
+                        "their native functions have names"},
     [CAUSE_NO_MARKER] = {"no-marker", "a dump is there, but the recording does not name it",
                          "name it: perfjit inject --jitdump FILE; it was opened before the "
                          "recording began, or the runtime does not map it"},
@@ -55,6 +61,10 @@ static const struct cause_text texts[CAUSES] = {
     [CAUSE_NOT_IN_MAP] = {"not-in-map", "its perf map does not have this address",
                           "the map may have been written before the function was compiled; a "
                           "jitdump has the times, too"},
+    [CAUSE_INJECTED] = {"injected", "left without a name when the recording was injected",
+                        "check the recording as perf record wrote it; this one does not keep the "
+                        "reasons, as it was passed through a stream, or perf or an older perfjit "
+                        "wrote it"},
 };
 
 const char *sample_cause_id(enum sample_cause cause)

@@ -6,6 +6,7 @@
 
 enum sample_cause {
     CAUSE_NO_DUMP,       /* executable memory, but no dump and no perf map */
+    CAUSE_NO_MEANS,      /* the same, of a runtime that can't write one */
     CAUSE_NO_MARKER,     /* there is a dump, but the recording does not name it */
     CAUSE_DUMP_MISSING,  /* the recording names a dump that is not there */
     CAUSE_DUMP_OWNER,    /* it belongs to another user, and is not proven to be the mapped file */
@@ -21,6 +22,7 @@ enum sample_cause {
     CAUSE_REMAPPED,      /* something else was mapped over the function */
     CAUSE_NOT_LOGGED,    /* no function ever covered the address */
     CAUSE_NOT_IN_MAP,    /* the process's perf map does not cover it, and there is no dump */
+    CAUSE_INJECTED,      /* it was injected by a program that keeps no causes */
     CAUSES
 };
 

@@ -46,6 +46,11 @@ error_t recording_request_take(struct recording_request *request, int key, char 
     }
 }
 
+bool recording_request_gives(const struct recording_request *request)
+{
+    return request->dump_count || request->perf_map_count;
+}
+
 void recording_request_free(struct recording_request *request)
 {
     free(request->dumps);

@@ -68,6 +68,9 @@ error_t recording_request_take(struct recording_request *request, int key, char 
 /* Add the dump PATH.  Returns 0 or ENOMEM. */
 error_t recording_request_add_dump(struct recording_request *request, const char *path);
 
+/* Whether it names dumps or maps. */
+bool recording_request_gives(const struct recording_request *request);
+
 void recording_request_free(struct recording_request *request);
 
 /* All data made from a recording, in the order in which it is made. */

@@ -6,7 +6,7 @@
  */
 #include "injector/inject/inject.h"
 
-#include "injector/check/census/sample_census.h"
+#include "injector/check/census/kept_census.h"
 #include "injector/files/interruption.h"
 #include "injector/files/output_file.h"
 #include "injector/history/process/inlined_calls.h"
@@ -18,13 +18,16 @@
 #include "injector/inject/layout/image_plan_by_name.h"
 #include "injector/inject/merge/recording_merge.h"
 #include "injector/log/owner/dump_place.h"
-#include "injector/log/owner/injected_image.h"
+#include "injector/recording/host/injected_image.h"
 #include "injector/log/perf_map/perf_map_source.h"
 #include "injector/recording/host/live_process.h"
 #include "injector/recording/perf_data/perf_input.h"
 #include "injector/recording/perf_data/perf_pipe.h"
+#include "injector/recording/silent_runtime.h"
 #include "injector/text/file_name.h"
+#include "injector/text/plural.h"
 #include "injector/text/printable_text.h"
+#include "injector/unwind/frame_pointers.h"
 #include "injector/unwind/stacks/chain_records.h"
 
 #include <inttypes.h>
@@ -33,6 +36,7 @@
 #include <unistd.h>
 
 enum { EXIT_DONE = 0, EXIT_FAILED = 1, EXIT_SKIPPED = 3 };
+enum { CAUSES_SHOWN = 8 };
 
 /* Everything that one run makes, in the order in which it is made. */
 struct injection {
@@ -47,7 +51,7 @@ struct injection {
     struct recording_merge merge;
     struct dso_dir dsos;
     struct output_file output;
-    struct sample_census census; /* with -q only for after_record */
+    struct sample_census census;
 };
 
 /* ---- Boxes of the pipeline ---- */
@@ -133,12 +137,20 @@ static int write_profile(struct injection *run, struct findings *findings)
 static int take_census(struct injection *run, const struct inject_options *options,
                        struct findings *findings)
 {
-    const struct census_question question = {&run->in.records, &run->in.processes,
-                                             run->in.timelines, options->request.no_perf_map,
-                                             .counts_only = true};
-    return options->quiet && !options->after_record
-               ? 0
-               : sample_census_take(&run->census, &question, findings);
+    const struct census_question question = {.records = &run->in.records,
+                                             .processes = &run->in.processes,
+                                             .timelines = run->in.timelines,
+                                             .no_perf_map = options->request.no_perf_map,
+                                             .has_given =
+                                                 recording_request_gives(&options->request),
+                                             .root = options->request.root};
+    return kept_census_or_take(&run->census, &question, findings);
+}
+
+/* A stream has no place behind its records for it. */
+static int keep_census(struct injection *run, struct findings *findings)
+{
+    return run->output.in_memory ? 0 : kept_census_write(&run->census, &run->output, findings);
 }
 
 /* Write the output, whole in memory, to standard output. */
@@ -225,19 +237,66 @@ static void tell_no_map(const struct injection *run, const struct recorded_map *
                        pid, pid);
 }
 
-/* Report that the recording has no JIT code, for users who started logging in the runtimes, or
- * could not.  If a finding says so already, or nothing was recorded, nothing is printed. */
-static void tell_no_code(const struct injection *run, const struct findings *findings)
+/* Whether the reason that there is no code is a finding, which is told with the others. */
+static bool is_found(const struct findings *findings)
 {
     for (size_t i = 0; i < NO_DUMP_REASONS; i++)
         if (findings->count[no_dump_reasons[i].kind])
-            return;
+            return true;
+    return false;
+}
+
+/* What most samples in memory without a file say about it, where it is more than that no dump is
+ * there; or NULL. */
+static const struct unknown_samples *known_reason(const struct injection *run,
+                                                  const struct findings *findings)
+{
+    const struct unknown_samples *most = run->census.group_count ? run->census.groups : NULL;
+    bool is_known = most && most->cause != CAUSE_NO_DUMP && most->cause != CAUSE_INJECTED;
+    return is_known && !is_found(findings) ? most : NULL;
+}
+
+/* That a recording has no JIT code, for who has told the runtimes to log it, or could not; nothing
+ * if another reason is told, or if nothing was recorded. */
+static void tell_no_code(const struct injection *run, const struct findings *findings)
+{
     const struct recorded_map *jvm = find_jvm(&run->in.records);
+    if (is_found(findings) || known_reason(run, findings))
+        return;
+    uint32_t pid;
+    const char *silent = silent_runtime_in(&run->in.records, &pid);
     if (jvm)
         tell_no_map(run, jvm);
+    else if (silent)
+        printable_line(stderr,
+                       "perfjit: no JIT code was logged: process %" PRIu32
+                       " runs %s, which has no perf support",
+                       pid, silent);
     else if (records_has_samples(&run->in.records))
         printable_line(stderr,
                        "perfjit: no JIT code was logged: no process wrote a jitdump or a perf map");
+}
+
+/* Nothing is written: say why, as perfjit check does. */
+static int fail_without_code(struct injection *run, const struct inject_options *options,
+                             struct findings *findings)
+{
+    if (recording_play(&run->in, findings) || take_census(run, options, findings))
+        return -1;
+    uint32_t pid;
+    const struct unknown_samples *reason = known_reason(run, findings);
+    const char *silent = silent_runtime_in(&run->in.records, &pid);
+    if (!reason && silent && !is_found(findings) && !injected_image(&run->in.records))
+        return report_failure(findings,
+                              "%s: no jitdump found: process %" PRIu32
+                              " runs %s, which has no perf support",
+                              run->in.input.file.path, pid, silent);
+    if (!reason || injected_image(&run->in.records))
+        return report_failure(findings, "%s", run->in.processes.no_code);
+    return report_failure(
+        findings, "%s: no jitdump found: process %" PRIu32 " (%s), %" PRIu64 " sample%s: %s; %s",
+        run->in.input.file.path, reason->pid, reason->comm, reason->count, plural(reason->count),
+        sample_cause_what(reason->cause), sample_cause_remedy(reason->cause));
 }
 
 static int open_recording(struct injection *run, const struct inject_options *options,
@@ -248,10 +307,8 @@ static int open_recording(struct injection *run, const struct inject_options *op
         break;
     case RECORDING_WITHOUT_CODE:
         if (!needs_no_code(run, options))
-            return report_failure(findings, "%s", run->in.processes.no_code);
-        if (options->after_record && !options->quiet)
-            tell_no_code(run, findings);
-        else
+            return fail_without_code(run, options, findings);
+        if (!options->after_record)
             report_note(findings, "%s", run->in.processes.no_code);
         break;
     case RECORDING_FAILED:
@@ -306,7 +363,8 @@ static int inject(struct injection *run, const struct inject_options *options,
     if (plan_merge(run, findings) ||
         elf_images_write(&run->plan, run->in.processes.items, run->dsos.fd, options->compress_debug,
                          findings) ||
-        write_profile(run, findings) || take_census(run, options, findings))
+        write_profile(run, findings) || take_census(run, options, findings) ||
+        keep_census(run, findings))
         return -1;
     return commit(run, findings);
 }
@@ -335,8 +393,20 @@ static void print_perf_map(const struct perf_map_counts *counts)
                    counts->clipped);
 }
 
+static void print_records(const struct injection *run)
+{
+    size_t maps = 0;
+    for (size_t i = 0; i < run->merge.added.count; i++)
+        maps += run->merge.added.items[i].kind < ADDED_COMM;
+    printable_line(stderr,
+                   "perfjit: mappings: %zu of JIT code added, %zu left out, of dumps and over JIT "
+                   "code",
+                   maps, run->merge.dropped_count);
+}
+
 static void print_details(const struct injection *run)
 {
+    print_records(run);
     for (size_t i = 0; i < run->in.processes.count; i++) {
         const struct jit_process *process = &run->in.processes.items[i];
         for (size_t d = 0; d < process->dump_count; d++)
@@ -349,45 +419,71 @@ static void print_details(const struct injection *run)
         const struct jit_image *image = &run->plan.images[i];
         char name[IMAGE_FILE_NAME_BYTES];
         image_file_name(image, run->in.processes.items, i, name);
-        printable_line(stderr, "perfjit: wrote %s/%s: %zu functions at 0x%" PRIx64, run->dsos.path,
-                       name, image->body_count, image->base + image->text_start);
+        printable_line(stderr, "perfjit: wrote %s/%s: %zu function%s at 0x%" PRIx64, run->dsos.path,
+                       name, image->body_count, plural(image->body_count),
+                       image->base + image->text_start);
     }
 }
 
-static void print_unknown(const struct sample_census *census)
+static void print_unknown(const struct sample_census *census, const char *path)
 {
-    if (census->unknown)
-        printable_line(stderr,
-                       "perfjit: %" PRIu64 " of %" PRIu64
-                       " samples in JIT code stay [unknown]; perfjit check says why",
-                       census->unknown, census->unknown + census->named);
+    if (!census->unknown)
+        return;
+    printable_line(stderr,
+                   "perfjit: %" PRIu64 " of %" PRIu64 " samples in JIT code stay [unknown]:",
+                   census->unknown, census->unknown + census->named);
+    for (size_t i = 0; i < census->group_count && i < CAUSES_SHOWN; i++) {
+        const struct unknown_samples *group = &census->groups[i];
+        printable_line(stderr, "perfjit:     %" PRIu64 " of process %" PRIu32 " (%s): %s",
+                       group->count, group->pid, group->comm, sample_cause_what(group->cause));
+    }
+    if (census->group_count > CAUSES_SHOWN)
+        printable_line(stderr, "perfjit:     %zu more reasons: perfjit check",
+                       census->group_count - CAUSES_SHOWN);
+    printable_line(stderr, "perfjit:     what to do: perfjit check %s", path);
 }
 
-static void print_summary(struct injection *run, const char *output,
+/* Nearly all functions are to be of that kind: those that call nothing need no frame anyway. */
+static void print_frameless(const struct injection *run)
+{
+    const struct machine *machine = recording_machine(run->in.records.file, machine_here());
+    struct frame_pointers counts = {0};
+    for (size_t i = 0; machine_unwinds(machine) && i < run->in.processes.count; i++)
+        frame_pointers_count(&counts, &run->in.processes.items[i].log, machine);
+    if (counts.without_pointer * 10 > counts.with_tables * 9)
+        printable_line(stderr,
+                       "perfjit: %zu of %zu functions with unwind tables keep no frame pointer: "
+                       "their callers are seen only in copied stacks: -g dwarf",
+                       counts.without_pointer, counts.with_tables);
+}
+
+static void print_summary(struct injection *run, const struct inject_options *options,
                           const struct findings *findings)
 {
+    const char *output = options->output;
     char note[64] = "";
-    size_t functions = 0, from_perf_maps = 0, maps = 0;
+    size_t functions = 0, from_perf_maps = 0;
     for (size_t i = 0; i < run->in.processes.count; i++) {
         functions += jit_process_own_functions(&run->in.processes.items[i]);
         from_perf_maps += run->in.processes.items[i].perf_map_counts.functions;
     }
     if (from_perf_maps)
-        snprintf(note, sizeof note, " (%zu functions from perf maps)", from_perf_maps);
-    for (size_t i = 0; i < run->merge.added.count; i++)
-        maps += run->merge.added.items[i].kind < ADDED_COMM;
+        snprintf(note, sizeof note, " (%zu function%s from perf maps)", from_perf_maps,
+                 plural(from_perf_maps));
     functions -= run->calls.added;
     findings_print(findings, stderr);
-    print_unknown(&run->census);
+    if (options->after_record && run->in.processes.no_code)
+        tell_no_code(run, findings);
+    print_unknown(&run->census, run->output.in_memory ? run->in.input.file.path : output);
     if (run->unwinds)
         stack_counts_print(&run->stacks.counts, &run->stacks.walker.files, findings->verbose,
                            stderr);
-    printable_line(
-        stderr,
-        "perfjit: %s: %zu functions%s in %zu images, %zu maps added, %zu dropped, %" PRIu64
-        " parts of the input skipped",
-        output, functions, note, run->plan.image_count, maps, run->merge.dropped_count,
-        findings_lost(findings));
+    uint64_t lost = findings_lost(findings);
+    printable_line(stderr,
+                   "perfjit: %s: %zu function%s%s in %zu image%s, %" PRIu64
+                   " part%s of the input skipped",
+                   output, functions, plural(functions), note, run->plan.image_count,
+                   plural(run->plan.image_count), lost, plural(lost));
 }
 
 /* A process that leaves by _exit, as children of Python's multiprocessing do, leaves its last
@@ -412,8 +508,10 @@ int inject_recording(const struct inject_options *options, struct findings *find
     progress_end(&findings->progress);
     if (!result && options->verbose && !options->quiet)
         print_details(&run);
+    if (!result && !options->quiet && options->follows_pointers)
+        print_frameless(&run);
     if (!result && !options->quiet)
-        print_summary(&run, options->output, findings);
+        print_summary(&run, options, findings);
     if (result && !options->quiet)
         findings_print(findings, stderr); /* often the reason behind the failure */
     int status = result                              ? EXIT_FAILED

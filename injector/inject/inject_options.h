@@ -39,6 +39,7 @@ struct inject_options {
      * without JIT code is then written as well, with a message.  A dump that ends in a record is a
      * loss only if samples or stacks are unknown. */
     bool after_record;
+    bool follows_pointers; /* and its stacks are those of frame pointers */
 };
 
 /* Read the command line ARGV, and fill in the names that it leaves out.  Prints help and ends the

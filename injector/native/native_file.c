@@ -4,6 +4,7 @@
 #include "injector/arrays/array.h"
 #include "injector/native/debug_file.h"
 #include "injector/native/elf_view.h"
+#include "injector/recording/host/injected_image.h"
 #include "injector/recording/host/mapped_path.h"
 #include "injector/recording/host/recording_host.h"
 #include "injector/recording/perf_data/perf_format.h"
@@ -146,9 +147,9 @@ static uint64_t inode_for(const struct native_files *files, const struct native_
     return compares ? map->ino : 0;
 }
 
-static bool read_below(struct native_files *files, struct native_file *file, const char *root)
+/* Read FILE at PATH, which is released. */
+static bool read_at(struct native_files *files, struct native_file *file, char *path)
 {
-    char *path = mapped_path(root, file->map->map.filename);
     if (!path)
         return false;
     int result = elf_view_open(&file->view, path, inode_for(files, file, path));
@@ -157,6 +158,11 @@ static bool read_below(struct native_files *files, struct native_file *file, con
         return true;
     elf_view_close(&file->view);
     return false;
+}
+
+static bool read_below(struct native_files *files, struct native_file *file, const char *root)
+{
+    return read_at(files, file, mapped_path(root, file->map->map.filename));
 }
 
 /* Whether the recording is of the kernel that runs here. */
@@ -207,7 +213,8 @@ static void read_file(struct native_files *files, struct native_file *file)
         return;
     if (files->root && read_below(files, file, files->root))
         return;
-    read_below(files, file, "");
+    if (!read_below(files, file, ""))
+        read_at(files, file, injected_image_beside(files->records->file->path, name));
 }
 
 static int compare_files(const void *left, const void *right)

@@ -5,7 +5,7 @@
 #include "injector/arrays/bisect.h"
 #include "injector/log/lines/code_lines.h"
 #include "injector/log/lines/line_entry.h"
-#include "injector/log/owner/injected_image.h"
+#include "injector/recording/host/injected_image.h"
 #include "injector/native/symbols/demangle.h"
 #include "injector/profile/frame_name.h"
 #include "injector/text/file_name.h"

@@ -3,10 +3,11 @@
 
 #include "injector/files/interruption.h"
 #include "injector/files/output_file.h"
-#include "injector/log/owner/injected_image.h"
 #include "injector/profile/profile_events.h"
 #include "injector/profile/profile_reading.h"
 #include "injector/profile/run_file.h"
+#include "injector/recording/default_file.h"
+#include "injector/recording/host/injected_image.h"
 #include "injector/text/printable_text.h"
 
 #include <errno.h>
@@ -86,18 +87,7 @@ void view_request_free(struct view_request *request)
 
 /* ---- Reading ---- */
 
-static const char *input_of(const struct view_request *request)
-{
-    static const char *const usual[] = {"perfjit.perf.data", "perf.jit.data", "perf.data"};
-    if (request->input)
-        return request->input;
-    for (size_t i = 0; i < sizeof usual / sizeof usual[0]; i++)
-        if (access(usual[i], F_OK) == 0)
-            return usual[i];
-    return usual[0];
-}
-
-/* perf finds the names of an injected recording in the files of that time; this does so, too. */
+/* perf finds the names of an injected recording where they were written, and so does this. */
 static void warn_of_gone_image(const struct view_input *input, const struct view_request *request)
 {
     const char *image = injected_image_gone(&input->recording.records, request->recording.root);
@@ -107,6 +97,13 @@ static void warn_of_gone_image(const struct view_input *input, const struct view
                        "code without it; put it back, or give the recording as perf record wrote "
                        "it",
                        image, input->path);
+    char *moved = injected_image_moved(&input->recording.records, request->recording.root);
+    if (moved && !request->quiet)
+        printable_line(stderr,
+                       "perfjit: %s: was moved with its recording; perf finds the names after perf "
+                       "buildid-cache --add %s",
+                       moved, moved);
+    free(moved);
 }
 
 /* An injected recording names its code itself.  A recording without JIT code is a profile, too. */
@@ -243,7 +240,9 @@ static int count(struct view_input *input, const struct view_request *request,
 int view_input_open(struct view_input *input, const struct view_request *request,
                     struct findings *findings)
 {
-    *input = (struct view_input){.path = input_of(request)};
+    *input = (struct view_input){.path = default_file(request->input, findings)};
+    if (!input->path)
+        return -1;
     findings->verbose = request->verbose;
     findings->quiet = request->quiet;
     if (!request->quiet)

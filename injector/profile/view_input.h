@@ -9,8 +9,7 @@
 #include <argp.h>
 
 struct view_request {
-    const char *input; /* NULL: the first that is there of perfjit.perf.data, perf.jit.data and
-                          perf.data */
+    const char *input; /* NULL: default_file */
     const char *output;
     const char *event; /* its name; NULL: the first */
     uint32_t pid;      /* or PROFILE_ALL */

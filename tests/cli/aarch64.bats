@@ -117,7 +117,7 @@ timeless() {
     record qemu.data qemu-aarch64 -cpu cortex-a57 "$BUILD/aarch64/aarch64_frames" "$PWD" >says
     run --separate-stderr perfjit inject --rows body -i qemu.data --jitdump jitdump-*/jit-*.dump
     exits 0
-    says "108 functions in 1 images" " 0 parts of the input skipped"
+    says "108 functions in 1 image" " 0 parts of the input skipped"
     elf=$(elf_files qemu.jit.data.dso)
     readelf -hW "$elf" | grep -q 'Machine: *AArch64'
     eu-elflint -q --gnu-ld "$elf"

@@ -392,11 +392,18 @@ record_recursion() {
     jq -e --slurpfile all by_total '(.functions | length) > 5 and .total == $all[0].total and
         .functions == [$all[0].functions[] | select(.module == "jit")]' jit
     perfjit report -q --jit -n 0 node >table
-    [ "$(grep -c '%' table)" -eq $(($(jq '.functions | length' jit) + 1)) ]
+    [ "$(grep -v '^of them' table | grep -c '%')" -eq $(($(jq '.functions | length' jit) + 1)) ]
     for words in "--sort wrong" "--jit --gprof" "--sort total --by kind" "--jit --callers x"; do
         run --separate-stderr perfjit report $words node
         exits 2
     done
+}
+
+@test "the table says how much garbage collectors and compilers took, as diff counts it" {
+    perfjit report -q node >table
+    grep -qE '^of them ([0-9.]+ % garbage collector, )?[0-9.]+ % JIT compilers$' table || complain "$(tail -3 table)"
+    perfjit report -q native >table
+    ! grep '^of them' table
 }
 
 @test "a table says how many rows it leaves out" {
@@ -478,7 +485,7 @@ record_recursion() {
         says "no-such-file: "
         run --separate-stderr perfjit $command
         exits 1
-        says "perfjit.perf.data: "
+        says "neither perfjit.perf.data, nor perf.jit.data, nor perf.data"
         run --separate-stderr perfjit $command /bin/true
         exits 1
         cp "$BATS_FILE_TMPDIR/none" none

@@ -168,7 +168,7 @@ record_elsewhere() {
     local lost
     lost=$(head -1 ../dumps)
     rm "$lost"
-    injected 3 "1 x dump missing" "${lost#"$paths_from"}" " 1 parts of the input skipped" -- -i two.data
+    injected 3 "1 x dump missing" "${lost#"$paths_from"}" " 1 part of the input skipped" -- -i two.data
     [ "$(named)" = "$all" ]
 }
 
@@ -344,7 +344,7 @@ profile_cut_anywhere() {
     # No further: perf writes one processor's buffer after the other's, so that the mapping of the dump may be near the end.
     for less in 1 4 7; do
         head -c $((end - less)) "$sound" >cut.data
-        injected 3 "1 x perf.data cut short" "cut.data: " " 1 parts of the input skipped" -- -i cut.data
+        injected 3 "1 x perf.data cut short" "cut.data: " " 1 part of the input skipped" -- -i cut.data
         [ "$(named)" = "$all" ]
     done
 }

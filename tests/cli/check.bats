@@ -87,34 +87,106 @@ set_u64() {
     grep -qx '  sound: every sample in JIT code has a name' text
 }
 
-# injected_already DATA...: its JIT code counts among the libraries.
-injected_already() {
-    local all data
-    checked 0 sound.data
-    all=$(jq '.profile.samples | .jit_named + .in_files' json)
-    is '.profile | has("injected") | not'
-    for data; do
-        checked 0 "$data"
-        is '.profile.injected | test("/jit(ted)?-([0-9]+-)?[^/]*[.]so$")'
-        is ".profile.samples | .jit_named == 0 and .jit_unknown == 0 and .in_files == $all"
-        grep -q '^  injected already, with /.*[.]so: its JIT code counts among the libraries$' text
-    done
+# keeps_reasons [OPTION...]: check says of ours.data, which is injected, what raw.json and raw.text say of the recording.
+keeps_reasons() {
+    checked_ours "$@"
+    jq -S '.profile | .samples, .unknown, .remedies' json >ours
+    jq -S '.profile | .samples, .unknown, .remedies' raw.json | same ours /dev/stdin
+    grep -E '^ +[0-9]+  process|first at' raw.text >wanted || [ $? = 1 ]
+    { grep -E '^ +[0-9]+  process|first at' text || [ $? = 1 ]; } | same /dev/stdin wanted
+    grep -q '^  injected already, with /.*[.]so: the counts are of when that was done$' text
 }
 
-@test "a recording that perfjit has injected: its JIT code counts among the libraries, and it says so" {
+checked_ours() {
+    perfjit check --json ours.data "$@" >json || [ $? = 3 ]
+    perfjit check ours.data "$@" >text || [ $? = 3 ]
+}
+
+# bats test_tags=both
+@test "a recording that perfjit has injected keeps the counts and reasons, with its dump or without, below a root" {
+    local of d
+    for data in many demo quirk churn; do
+        perfjit check --json $data.data >raw.json || [ $? = 3 ]
+        perfjit check $data.data >raw.text || [ $? = 3 ]
+        perfjit inject -q -i $data.data -o ours.data || [ $? = 3 ]
+        keeps_reasons
+        keeps_reasons --root "$PWD"
+        of=$(dumps_of $data.data)
+        for d in $of; do mv "$d" "$d.away"; done
+        checked_ours
+        for d in $of; do mv "$d.away" "$d"; done
+        jq -S '.profile | .samples, .unknown, .remedies' json | same /dev/stdin ours
+    done
+    is '.profile.samples.jit_unknown > 20' # churn's
+}
+
+@test "an injected recording without kept reasons gives no false ones" {
+    local kept
+    perfjit inject -q -i quirk.data -o ours.data || [ $? = 3 ]
+    kept=$(tail -c 16 ours.data | od -An -tu8 -N8)
+    head -c -"$((kept))" ours.data >cut.data
+    perf script -i ours.data -F ip,sym,time 2>/dev/null >with
+    perf script -i cut.data -F ip,sym,time 2>/dev/null | same /dev/stdin with
+    checked 3 cut.data
+    is '[.profile.unknown[].cause] | unique == ["injected"]'
+    # damaged: as if there were none
+    for at in 1 9 $kept $((kept - 8)) $((kept - 80)); do
+        cp ours.data bad.data
+        printf '\377' | dd of=bad.data bs=1 seek=$(($(stat -c %s ours.data) - at)) conv=notrunc status=none
+        perfjit check --json bad.data >json || [ $? = 3 ]
+        is '[.profile.unknown[].cause] | unique == ["injected"]' || complain "$at: $(cat json)"
+    done
+    perfjit inject -q -i quirk.data -o - | perfjit check --json - >json || [ $? = 3 ]
+    is '[.profile.unknown[].cause] | unique == ["injected"]'
+}
+
+@test "a recording that perfjit has injected: report does not miss its images" {
     cd sound
     perfjit inject -q -i sound.data -o ours.data
-    injected_already ours.data
+    checked 0 ours.data
+    grep -qx '  sound: every sample in JIT code has a name' text
     run --separate-stderr perfjit report ours.data
     exits 0
     ! grep -F 'is not there' <<<"$stderr" || complain "it is"
+    rm -r ours.data.dso
+    checked 3 ours.data
+    grep -q '^  injected already, with /.*, which is not there: its JIT code has no names' text
+}
+
+@test "a recording that was moved together with its ELF files keeps its names; perf is told where they are" {
+    local so
+    cd sound
+    perfjit inject -q -i sound.data -o ours.data
+    perfjit report -q -n 0 ours.data >wanted
+    env HOME="$PWD" perf script -i ours.data -F ip,sym 2>/dev/null >named
+    mkdir moved
+    mv ours.data ours.data.dso moved/
+    run --separate-stderr perfjit report -n 0 moved/ours.data
+    exits 0
+    same /dev/stdin wanted <<<"$output"
+    says "moved/ours.data.dso/" ": was moved with its recording; perf finds the names after perf buildid-cache --add moved/ours.data.dso/"
+    so=${stderr##*--add }
+    checked 0 moved/ours.data
+    grep -qF "perf buildid-cache --add $so" text
+    env HOME="$PWD" perf script -i moved/ours.data -F ip,sym 2>/dev/null >unnamed
+    ! cmp -s unnamed named || complain "perf needs no help"
+    env HOME="$PWD" perf buildid-cache --add "$so"
+    env HOME="$PWD" perf script -i moved/ours.data -F ip,sym 2>/dev/null | same /dev/stdin named
+    cd moved # and without a folder in the name
+    perfjit report -q -n 0 ours.data | same /dev/stdin ../wanted
 }
 
 # perf's files are where the dump is.
-@test "a recording that perf has injected: the same; when perf's files are gone, they are named" {
-    local so
+@test "a recording that perf has injected: its JIT code counts among the libraries; when perf's files are gone, they are named" {
+    local so all
     cd sound
-    injected_already theirs.data
+    checked 0 sound.data
+    is '.profile | has("injected") | not'
+    all=$(jq '.profile.samples | .jit_named + .in_files' json)
+    checked 0 theirs.data
+    is '.profile.injected | test("/jit(ted)?-([0-9]+-)?[^/]*[.]so$")'
+    is ".profile.samples | .jit_named == 0 and .jit_unknown == 0 and .in_files == $all"
+    grep -q '^  injected already, with /.*[.]so: its JIT code counts among the libraries$' text
     dump=$(dumps_of sound.data)
     number=${dump##*jit-} number=${number%.dump}
     for so in "${dump%/*}/jitted-$number"-*.so; do mv "$so" "$so.away"; done
@@ -127,10 +199,21 @@ injected_already() {
     says "/jitted-$number" ".so: is missing: theirs.data was injected with it, and has no names of JIT code without"
 }
 
-@test "perf.data is the default" {
-    mv many.data perf.data
-    checked 0
-    is '.profile.file == "perf.data"'
+@test "the default is the first of perfjit.perf.data, perf.jit.data and perf.data, of report as of check; none: 1, and they are named" {
+    local each
+    mkdir default && cd default
+    for each in "check" "report" "flamegraph -o -" "export --format folded"; do
+        run --separate-stderr perfjit $each
+        exits 1
+        says "no recording is named, and none is here: neither perfjit.perf.data, nor perf.jit.data, nor perf.data"
+    done
+    for each in perf.data perf.jit.data perfjit.perf.data; do
+        cp ../many.data $each
+        checked 0
+        is ".profile.file == \"$each\""
+    done
+    run --separate-stderr perfjit report -v
+    exits 0
 }
 
 # bats test_tags=both
@@ -146,14 +229,15 @@ injected_already() {
     is '.profile.samples.jit_unknown > 20' # churn's
 }
 
-@test "perfjit inject says in a line how many stay unknown, as many as check does, and that is no loss" {
+@test "perfjit inject says how many stay unknown, and why, as check does, and that is no loss" {
     for data in many demo quirk churn; do
         perfjit check --json $data.data >json || [ $? = 3 ]
         jq -r '.profile.samples | select(.jit_unknown > 0) |
-            "perfjit: \(.jit_unknown) of \(.jit_unknown + .jit_named) samples in JIT code stay [unknown]; perfjit check says why"' json >wanted
+            "perfjit: \(.jit_unknown) of \(.jit_unknown + .jit_named) samples in JIT code stay [unknown]:"' json >wanted
+        perfjit check $data.data | sed -nE '/and why/,$ s/^ +([0-9]+)  (process .*)/perfjit:     \1 of \2/p' | head -8 >>wanted
         run --separate-stderr perfjit inject -i $data.data -o out.data
         exits "$(jq 'if any(.profile.findings[]; .lost) then 3 else 0 end' json)"
-        grep -F 'stay [unknown]' <<<"$stderr" | same /dev/stdin wanted
+        grep -E 'stay \[unknown\]|^perfjit:     [0-9]+ of process' <<<"$stderr" | same /dev/stdin wanted
         run --separate-stderr perfjit inject -q -i $data.data -o out.data
         [ -z "$stderr" ]
     done

@@ -189,13 +189,15 @@ check_chains() {
     check_chains biased
     run --separate-stderr perfjit inject -i biased.data -o "$BATS_TEST_TMPDIR/out.data"
     exits 0
+    [[ $stderr != *repaired:* ]] || complain "what LLVM does in each dump is told: $stderr"
+    run --separate-stderr perfjit inject -v -i biased.data -o "$BATS_TEST_TMPDIR/out.data"
     says 'repaired: 12 x lines-biased'
 }
 
 # bats test_tags=all
 @test "names of files overwritten: the same" {
     check_chains overwritten
-    run --separate-stderr perfjit inject -i overwritten.data -o "$BATS_TEST_TMPDIR/out.data"
+    run --separate-stderr perfjit inject -v -i overwritten.data -o "$BATS_TEST_TMPDIR/out.data"
     exits 0
     says '12 x lines-biased' '12 x files-overwritten'
 }
@@ -250,7 +252,7 @@ quantity() {
 @test "perfjit check says of each dump what perfjit inject does" {
     local shape biased=0 broken=0
     for shape in $shapes $([ "$RECORDINGS" != live ] || echo lli node); do
-        run --separate-stderr perfjit inject -i "$shape.data" -o "$BATS_TEST_TMPDIR/out.data"
+        run --separate-stderr perfjit inject -v -i "$shape.data" -o "$BATS_TEST_TMPDIR/out.data"
         perfjit check --json "$(dumps_of "$shape.data")" >"$BATS_TEST_TMPDIR/json" || [ $? = 3 ]
         jq -r '.dumps[0] | .lines.biased, .lines.broken, .lines.outside, .lines.unmatched, .inlined.broken, .records.broken' \
             "$BATS_TEST_TMPDIR/json" | xargs >"$BATS_TEST_TMPDIR/checked"

@@ -149,8 +149,11 @@ writes() {
     [ -z "$output" ]
     [ "${#stderr_lines[@]}" -eq 2 ]
     [ "${stderr_lines[0]}" = "perfjit: repaired: 1 x name-empty, 4 x name-unprintable; -v for details" ]
-    [[ ${stderr_lines[1]} =~ ^perfjit:\ perf\.jit\.data:\ ([0-9]+)\ functions\ in\ ([0-9]+)\ images,\ ([0-9]+)\ maps\ added,\ ([0-9]+)\ dropped,\ 0\ parts\ of\ the\ input\ skipped$ ]]
+    [[ ${stderr_lines[1]} =~ ^perfjit:\ perf\.jit\.data:\ ([0-9]+)\ functions\ in\ ([0-9]+)\ images?,\ 0\ parts\ of\ the\ input\ skipped$ ]]
     local told=("${BASH_REMATCH[@]}")
+    run --separate-stderr perfjit inject -v
+    [[ $stderr =~ "mappings: "([0-9]+)" of JIT code added, "([0-9]+)" left out" ]]
+    told+=("${BASH_REMATCH[1]}" "${BASH_REMATCH[2]}")
     loads=$(perfjit dump --json "$(dumps_of perf.data)" | jq -s '[.[] | select(.type == "CODE_LOAD")] | length')
     moves=$(perfjit dump --json "$(dumps_of perf.data)" | jq -s '[.[] | select(.type == "CODE_MOVE")] | length')
     [ "${told[1]}" -eq $((loads + moves)) ]

@@ -336,7 +336,7 @@ refused() {
 # ---- What is said ----
 
 @test "the summary counts the functions, and -v tells the map and what became of its lines" {
-    grep -q ': 42 functions (42 functions from perf maps) in 1 images' anon.err
+    grep -q ': 42 functions (42 functions from perf maps) in 1 image' anon.err
     grep -q ": read $map" anon.err
     grep -q 'perf map: 43 entries, 42 functions used; 0 entries lie in files, 1 outside executable memory, 1 reach out of it' anon.err
 }

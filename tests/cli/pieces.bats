@@ -99,7 +99,7 @@ print(sum($2 <= int(line, 16) < $2 + $3 for line in sys.stdin if line.strip()))"
             perfjit report $data | awk '$5 == "jit" { print $6 }' | sort >"$BATS_TEST_TMPDIR/rows"
             printf '%s\n' inner middle outer | same "$BATS_TEST_TMPDIR/rows" /dev/stdin
         done
-        grep -q ': 3 functions in 1 images' $x.err
+        grep -q ': 3 functions in 1 image' $x.err
     done
 }
 

@@ -134,9 +134,9 @@ used_again() {
 # remapped NAME [ARENA]: code in it keeps its names when the arena's protection is flipped.
 remapped() {
     recording "flipped-$1" record perf.data "$lives" -a "${2:-$1}" truth life code load 5 run 30 flip load 5 run 30 flip run 30
-    injected 0
+    injected 0 -v
     right code
-    [[ $stderr =~ " maps added, "([0-9]+)" dropped" ]]
+    [[ $stderr =~ " added, "([0-9]+)" left out" ]]
     [ "${BASH_REMATCH[1]}" -gt 3 ]
 }
 
@@ -160,9 +160,9 @@ remapped() {
 # unveiled NAME [ARENA]: code that was logged before its memory, a file's, became executable keeps its names.
 unveiled() {
     recording "unveiled-$1" record perf.data "$lives" -a "${2:-$1}" truth life code load 5 flip run 30 load 5 flip run 30
-    injected 0
+    injected 0 -v
     right code
-    [[ $stderr =~ " maps added, "([0-9]+)" dropped" ]]
+    [[ $stderr =~ " added, "([0-9]+)" left out" ]]
     [ "${BASH_REMATCH[1]}" -gt 3 ]
 }
 

@@ -32,9 +32,9 @@ check() {
     [ "$(cat names)" = "$names" ] || complain "$quirk: names $(cat names) instead of $names"
 }
 
-# How many lines were said, but for the one that counts what nobody logged, `?` above.
+# How many lines were said, but for those that count what nobody logged, `?` above.
 lines_said() {
-    grep -vc 'samples in JIT code stay \[unknown\]' <<<"$stderr"
+    grep -vcE 'samples in JIT code stay \[unknown\]|^perfjit:     ([0-9]+ of process|what to do)' <<<"$stderr"
 }
 
 # A repaired quirk has status 0, and no other message.
@@ -68,7 +68,7 @@ machine_of_elf() {
 }
 
 @test "header: what another process appended is not taken for this one's" {
-    check header-foreign 3 '?,gamma' "1 x part of a dump that another process wrote: " " 1 parts of the input skipped"
+    check header-foreign 3 '?,gamma' "1 x part of a dump that another process wrote: " " 1 part of the input skipped"
 }
 
 @test "header: the wrong machine, or one of 32 bits with code beyond 4 GiB" {
@@ -122,7 +122,7 @@ machine_of_elf() {
 }
 
 @test "a record of unknown id is skipped and reported" {
-    check record-unknown 3 '?,alpha,beta,gamma' "1 x record of unknown type: " "id 77, 21 bytes" " 1 parts of the input skipped"
+    check record-unknown 3 '?,alpha,beta,gamma' "1 x record of unknown type: " "id 77, 21 bytes" " 1 part of the input skipped"
 }
 
 @test "a record that ends in its middle keeps its name, and the next one is found" {
@@ -181,13 +181,13 @@ machine_of_elf() {
 shape() {
     local quirk
     recording "shape-$1" record perf.data -F 200 --call-graph dwarf,1024 "$BUILD/producers/unwind_shapes" "$1" dump 0.2
-    run --separate-stderr perfjit inject -i perf.data -o out.data
+    run --separate-stderr perfjit inject -v -i perf.data -o out.data
     exits 0
     shift
     for quirk in "$@"; do
         says "$quirk"
     done
-    [ "$(grep -o ' x ' <<<"$stderr" | wc -l)" -eq $# ] || complain "more or less than $*: $stderr"
+    [ "$(grep -c '^perfjit: repaired: [0-9]* x ' <<<"$stderr")" -eq $# ] || complain "more or less than $*: $stderr"
 }
 
 @test "unwind tables: every shape is told by its quirks" {
@@ -199,6 +199,8 @@ shape() {
     shape one-blob "1 x hdr-absent" "1 x frame-elsewhere" "1 x unwind-shared"
     shape blobs-swapped "x unwind-far"
     shape empty-header "4 x unwind-empty"
+    run --separate-stderr perfjit inject -i perf.data -o out.data
+    [[ $stderr != *repaired:* ]] || complain "what V8 does in each dump is told: $stderr"
 }
 
 @test "own dumps have no quirks: tinyjit's, and those of many functions" {

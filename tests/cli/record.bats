@@ -66,7 +66,7 @@ record_it() {
 
 left_nothing() {
     [ -z "$(ls -A "$TMPDIR")" ] || complain "left in TMPDIR: $(find "$TMPDIR")"
-    ls | grep -vE '^(perfjit|my)\.(perf\.data|perf\.data\.dso)$' | diff "$BATS_TEST_TMPDIR/before" - ||
+    ls | grep -vE '^(perfjit|my)\.perf\.data(\.old)?(\.dso)?$' | diff "$BATS_TEST_TMPDIR/before" - ||
         complain "the directory has other files than before"
     [ ! -e perfjit.perf.data ] || for pid in $(perf script -i perfjit.perf.data --show-task-events 2>/dev/null |
         sed -nE 's/.*PERF_RECORD_COMM.*:([0-9]+)\/[0-9]+$/\1/p' | sort -u); do
@@ -106,7 +106,7 @@ if (!isMainThread) for (let i = 0, t = 0; i < 20; i++) t += inWorker(2000000);
 else new Worker(__filename).on("exit", () => execFileSync(process.execPath, ["work.js"]));
 END
     echo parent.js >>"$BATS_TEST_TMPDIR/before" && sort -o "$BATS_TEST_TMPDIR/before" "$BATS_TEST_TMPDIR/before"
-    record_it 0 -- sh -c 'node parent.js; :'
+    record_it 0 -v -- sh -c 'node parent.js; :'
     says "perfjit: sh: is no runtime that is known; it may start some: the switches of node, " "java"
     mostly inWorker 20
     mostly hot 20

@@ -381,7 +381,7 @@ record_pieces() {
     rm out.data
     run --separate-stderr perfjit inject -i second.data -o out.data
     exits 1
-    says "no jitdump found" "--switch-output" "--jitdump FILE"
+    says "no jitdump found" "the recording does not name it" "--jitdump FILE"
     perfjit inject -q -i second.data -o out.data --jitdump jitdump-*/jit-*.dump
     score=$(samples out.data | "$BUILD/producers/truth_check" truth)
     read -r _ samples _ right _ <<<"$score"

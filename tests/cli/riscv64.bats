@@ -55,7 +55,7 @@ elf_of() {
     record qemu.data qemu-riscv64 "$BUILD/riscv64/riscv64_frames" dump "$@" >stops
     run --separate-stderr perfjit inject --rows body -i qemu.data --jitdump dump/jitdump-*/jit-*.dump
     exits 0
-    says "48 functions in 1 images" " 0 parts of the input skipped"
+    says "48 functions in 1 image" " 0 parts of the input skipped"
     elf=$(elf_files qemu.jit.data.dso)
     readelf -W --debug-dump=frames-interp "$elf" 2>&1 >rows | same /dev/stdin /dev/null
     nm -S "$elf" >symbols

@@ -257,6 +257,12 @@ program_is_named() {
     use python "$other_runtimes/trixie/usr/bin/python3.13"
     named chain '^jit [^ ]+ [1-9][0-9]* py::mix:' 100
     sound "no sample is in JIT code"
+    # Whose totals report shows first, and the interpreter's only if it is told to.
+    perfjit report -q perf.data >report
+    [[ $(sed -n 2,4p report) == *" jit "*work*" jit "*module*" jit "*mix* ]] || complain "$(head -5 report)"
+    ! grep _PyEval report
+    grep -qx "Python's functions by total; with the interpreter's own: --sort self" report
+    perfjit report -q --sort self perf.data | grep -q _PyEval
     # The program's own functions are nearest, and mix most often.
     awk '$2 != time { split($4, name, ":"); nearest[name[3]]++ } { time = $2 } END { exit !(nearest["fib"] > 10 && nearest["mix"] > nearest["fib"]) }' jit
 }

@@ -47,7 +47,7 @@ right() {
     shared zero zero
     injected 0
     right 0 1 2 3
-    [[ $stderr =~ " "([0-9]+)" functions in 1 images" ]]
+    [[ $stderr =~ " "([0-9]+)" functions in 1 image" ]]
     [ "${BASH_REMATCH[1]}" -eq "$(grep -c ' load ' truth)" ]
     rm -r perf.jit.data*
     injected 0 --layout function

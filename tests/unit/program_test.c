@@ -1,8 +1,10 @@
 /* What a command is: its runtime by name, link, script and library, and what wrappers run. */
 #include "injector/run/program/program.h"
+#include "injector/run/program/start_place.h"
 
 #include "tests/unit/scratch.h"
 
+#include <errno.h>
 #include <fcntl.h>
 
 /* ---- What a command is ---- */
@@ -151,6 +153,10 @@ static void test_wrappers(void **state)
     assert_wrapped("env - A=1 node", 3, 3);
     assert_wrapped("env -u NODE_OPTIONS -uB --unset C --chdir=/ -- A=1 node", 9, 9);
     assert_wrapped("env -S node", 0, 0);
+    assert_wrapped("env -iS node", 0, 0);
+    assert_wrapped("env -vSnode A=1 x", 0, 0);
+    assert_wrapped("env -uS node", 2, 2);
+    assert_wrapped("env -iu S node", 3, 3);
     assert_wrapped("nice node", 1, 0);
     assert_wrapped("nice -n 5 node", 3, 0);
     assert_wrapped("nice -n5 node", 2, 0);
@@ -175,6 +181,91 @@ static void test_wrappers(void **state)
     assert_wrapped("runuser www -c node", 0, 0);
     assert_wrapped("runuser -l www", 0, 0);
     assert_wrapped("su www -c node", 0, 0);
+    assert_wrapped("setpriv --reuid www --regid=www --clear-groups node", 5, 0);
+}
+
+static void assert_start(const char *line, const char *user, const char *directory,
+                         const char *root)
+{
+    const struct wrapped_command command = wrapped_command_of(words_of(line));
+    const char *const found[] = {command.user, command.directory, command.root};
+    const char *const wanted[] = {user, directory, root};
+    for (size_t i = 0; i < 3; i++)
+        if (!found[i] != !wanted[i] || (found[i] && strcmp(found[i], wanted[i])))
+            fail_msg("%s: %s, not %s", line, found[i], wanted[i]);
+}
+
+static void test_start(void **state)
+{
+    (void)state;
+    assert_start("node x.js -u www", NULL, NULL, NULL);
+    assert_start("env -C /srv node", NULL, "/srv", NULL);
+    assert_start("env --chdir=/srv node", NULL, "/srv", NULL);
+    assert_start("sudo node", "root", NULL, NULL);
+    assert_start("sudo -nu www -D /srv A=1 node", "www", "/srv", NULL);
+    assert_start("sudo --user www node", "www", NULL, NULL);
+    assert_start("sudo -uwww env -C / nice node", "www", "/", NULL);
+    assert_start("doas node", "root", NULL, NULL);
+    assert_start("doas -u www node", "www", NULL, NULL);
+    assert_start("runuser -u www -- node", "www", NULL, NULL);
+    assert_start("runuser www -c node", "www", NULL, NULL);
+    assert_start("nice runuser -s /bin/sh www -c node", "www", NULL, NULL);
+    assert_start("su -c node www", "www", NULL, NULL);
+    assert_start("su -c node", "root", NULL, NULL);
+    assert_start("su - www -c node", NULL, NULL, NULL);
+    assert_start("su --login www -c node", NULL, NULL, NULL);
+    assert_start("setpriv --reuid 33 --regid=33 --clear-groups node", "33", NULL, NULL);
+    assert_start("env -C /x chroot --userspec=www:www /srv node", "www:www", "/", "/srv");
+    assert_start("unshare -R /srv -w /x node", NULL, "/x", "/srv");
+    assert_true(wrapped_command_of(words_of("sudo -u www node")).with_groups);
+    assert_true(wrapped_command_of(words_of("setpriv --reuid 33 --init-groups node")).with_groups);
+    assert_false(wrapped_command_of(words_of("setpriv --reuid 33 node")).with_groups);
+}
+
+static void test_program_below_another_root(void **state)
+{
+    struct program program;
+    struct findings findings = {0};
+    (void)state;
+    assert_int_equal(program_find_command(&program, words_of("chroot /srv erl99"), &findings), 0);
+    assert_ptr_equal(program.runtime, runtime_named("erl"));
+    assert_int_equal(program.command.at, 2);
+    program_free(&program);
+    assert_int_equal(program_find_command(&program, words_of("env erl99"), &findings), 0);
+    assert_null(program.runtime);
+    program_free(&program);
+}
+
+static void test_start_place(void **state)
+{
+    char directory[160];
+    struct wrapped_command command = {0};
+    (void)state;
+    snprintf(directory, sizeof directory, "%s/start", scratch);
+    assert_int_equal(mkdir(directory, 0700), 0);
+    assert_int_equal(chmod(scratch, 0755), 0);
+    assert_int_equal(start_place_error(&command, directory), 0);
+    command.directory = directory;
+    assert_int_equal(start_place_error(&command, NULL), 0);
+    command.root = scratch;
+    command.directory = "/start";
+    assert_int_equal(start_place_error(&command, NULL), 0);
+    command.directory = "/none";
+    assert_int_equal(start_place_error(&command, NULL), ENOENT);
+    command = (struct wrapped_command){.user = "no-such-user", .directory = "/none"};
+    assert_int_equal(start_place_error(&command, NULL), 0); /* the wrapper itself will fail */
+    command = (struct wrapped_command){.user = "12345:12345", .directory = directory};
+    assert_int_equal(start_place_error(&command, NULL), geteuid() ? EPERM : EACCES);
+    assert_int_equal(chmod(directory, 0777), 0);
+    assert_int_equal(start_place_error(&command, NULL), geteuid() ? EPERM : 0);
+    if (geteuid() == 0) {
+        assert_int_equal(chown(directory, 0, 54321), 0);
+        assert_int_equal(chmod(directory, 0770), 0);
+        assert_int_equal(start_place_error(&command, NULL), EACCES);
+        command.group = "54321";
+        assert_int_equal(start_place_error(&command, NULL), 0);
+    }
+    assert_int_equal(rmdir(directory), 0);
 }
 
 static void assert_copies(const char *line, bool copies)
@@ -203,9 +294,15 @@ static void test_copied_stacks(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_names),     cmocka_unit_test(test_scripts_and_links),
-        cmocka_unit_test(test_libraries), cmocka_unit_test(test_no_program),
-        cmocka_unit_test(test_wrappers),  cmocka_unit_test(test_copied_stacks),
+        cmocka_unit_test(test_names),
+        cmocka_unit_test(test_scripts_and_links),
+        cmocka_unit_test(test_libraries),
+        cmocka_unit_test(test_no_program),
+        cmocka_unit_test(test_wrappers),
+        cmocka_unit_test(test_copied_stacks),
+        cmocka_unit_test(test_start),
+        cmocka_unit_test(test_start_place),
+        cmocka_unit_test(test_program_below_another_root),
     };
     return cmocka_run_group_tests(tests, make_scratch, remove_scratch);
 }

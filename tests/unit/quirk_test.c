@@ -39,6 +39,7 @@ static void test_repaired_quirks_lose_nothing(void **state)
     report_quirk(&findings, QUIRK_HDR_FIRST, "record %d", 7);
     report_quirk(&findings, QUIRK_HDR_FIRST, "record %d", 8);
     report_quirk(&findings, QUIRK_NAME_EMPTY, "record %d", 9);
+    report_quirk(&findings, QUIRK_LINES_BIASED, "record %d", 10); /* told with -v alone */
     assert_int_equal(findings_lost(&findings), 0);
     FILE *stream = fmemopen(said, sizeof said, "w");
     findings_print(&findings, stream);
@@ -51,6 +52,7 @@ static void test_repaired_quirks_lose_nothing(void **state)
     assert_non_null(
         strstr(said, "perfjit: repaired: 2 x hdr-first: The .eh_frame_hdr comes before"));
     assert_non_null(strstr(said, "first: record 7\n"));
+    assert_non_null(strstr(said, "1 x lines-biased"));
     assert_null(strstr(said, "record 8"));
     findings_free(&findings);
 }

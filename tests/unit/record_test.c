@@ -75,6 +75,43 @@ static void test_own_values(void **state)
     runtime_environment_free(&environment);
 }
 
+static void assert_node_options(const char *own, const char *set)
+{
+    struct runtime_environment environment;
+    setenv("NODE_OPTIONS", own, 1);
+    begin(&environment, false);
+    runtime_environment_add(&environment, runtime_named("node"));
+    assert_set(&environment, "NODE_OPTIONS", set);
+    runtime_environment_free(&environment);
+}
+
+/* A word in quotes is another word's part. */
+static void test_quoted_words(void **state)
+{
+    (void)state;
+    assert_node_options("--require \"a --perf-prof b\" --perf-basic-prof",
+                        "--perf-prof --interpreted-frames-native-stack --require "
+                        "\"a --perf-prof b\" --perf-basic-prof");
+    assert_node_options("--title \"\\\" --perf-prof \" --perf-prof",
+                        "--interpreted-frames-native-stack --perf-basic-prof --title "
+                        "\"\\\" --perf-prof \" --perf-prof");
+    assert_node_options("--title ' --perf-prof '",
+                        "--interpreted-frames-native-stack --perf-basic-prof --title "
+                        "' --perf-prof '"); /* no quote of node's */
+}
+
+/* Set and empty, it keeps PHP from its own directory. */
+static void test_empty_scan_dir(void **state)
+{
+    struct runtime_environment environment;
+    (void)state;
+    setenv("PHP_INI_SCAN_DIR", "", 1);
+    begin(&environment, false);
+    runtime_environment_add(&environment, runtime_named("php"));
+    assert_set(&environment, "PHP_INI_SCAN_DIR", "/run/settings/php-first:/run/settings/php-last");
+    runtime_environment_free(&environment);
+}
+
 static void test_argument(void **state)
 {
     struct runtime_environment environment;
@@ -308,15 +345,65 @@ static void test_left_over(void **state)
     make_file(scratch, "isolate-0x12ab-4190002-v8.log");
     make_file(scratch, "isolate-0x12ab-4190001-v8.log.old");
     later.tv_sec += 60;
-    left_over_remove(&recording, &(struct left_over_request){later, true}); /* all of it is older */
+    left_over_remove(&recording,
+                     &(struct left_over_request){later, .quiet = true}); /* all of it is older */
     assert_true(is_there(scratch, "jit-4190001.dump"));
     later.tv_sec -= 120;
-    left_over_remove(&recording, &(struct left_over_request){later, true});
+    left_over_remove(&recording, &(struct left_over_request){later, .quiet = true});
     assert_false(is_there(scratch, "jit-4190001.dump"));
     assert_true(is_there(scratch, "jit-4190002.dump"));
     assert_false(is_there(scratch, "isolate-0x12ab-4190001-v8.log"));
     assert_true(is_there(scratch, "isolate-0x12ab-4190002-v8.log"));
     assert_true(is_there(scratch, "isolate-0x12ab-4190001-v8.log.old"));
+    growing_recording_free(&recording);
+}
+
+static void write_dump(const char *name, uint32_t pid)
+{
+    uint32_t header[10] = {0x4a695444, 1, sizeof header, 62, 0, pid};
+    char path[256];
+    snprintf(path, sizeof path, "%s/%s", scratch, name);
+    int fd = open(path, O_WRONLY | O_CREAT, 0600);
+    assert_int_equal(write(fd, header, sizeof header), sizeof header);
+    close(fd);
+}
+
+/* Mono's dump, which no mapping names. */
+static void test_unmapped_dump(void **state)
+{
+    struct growing_recording recording;
+    char *path, wanted[160];
+    (void)state;
+    struct left_over_request request = {
+        .since = left_over_now(), .root = scratch, .dumps = scratch};
+    growing_recording_begin(&recording, scratch_file);
+    write_dump("jit-4190011.dump", 4190011);
+    write_dump("jit-4190012.dump", 4190011); /* of another process, by its header */
+    path = left_over_unmapped_dump(&recording, 4190011, &request);
+    snprintf(wanted, sizeof wanted, "%s/jit-4190011.dump", scratch);
+    assert_string_equal(path, wanted);
+    free(path);
+    assert_null(left_over_unmapped_dump(&recording, 4190012, &request));
+    assert_null(left_over_unmapped_dump(&recording, 4190013, &request));
+    snprintf(wanted, sizeof wanted, "%s/tmp", scratch);
+    assert_int_equal(mkdir(wanted, 0700), 0);
+    write_dump("tmp/jit-4190013.dump", 4190013);
+    path = left_over_unmapped_dump(&recording, 4190013, &request);
+    snprintf(wanted, sizeof wanted, "%s/tmp/jit-4190013.dump", scratch);
+    assert_string_equal(path, wanted);
+    free(path);
+    request.since.tv_sec += 60;
+    assert_null(left_over_unmapped_dump(&recording, 4190011, &request));
+    request.since.tv_sec -= 60;
+    recording.dumps = calloc(1, sizeof *recording.dumps);
+    recording.dumps->path = strdup("/elsewhere/jit-4190011.dump");
+    recording.dumps->pid = 4190011;
+    recording.dump_count = 1;
+    assert_null(left_over_unmapped_dump(&recording, 4190011, &request)); /* it has mapped one */
+    /* Below the root, too, what is the run's goes. */
+    growing_recording_add_pid(&recording, 4190013);
+    left_over_remove(&recording, &request);
+    assert_false(is_there(scratch, "tmp/jit-4190013.dump"));
     growing_recording_free(&recording);
 }
 
@@ -352,13 +439,13 @@ static void test_stale_folders(void **state)
     leave_folder("perfjit-bbbbbb", "running", DAY - 600); /* somebody may inject it yet */
     leave_folder("perfjit-cccccc", "dumps", DAY + 60);    /* it was to be kept */
     leave_folder("perfjit-ddddddd", "running", DAY + 60); /* not a run's name */
-    assert_int_equal(run_folder_make(&made, &findings), 0);
+    assert_int_equal(run_folder_make(&made, NULL, &findings), 0);
     assert_false(is_there(scratch, "perfjit-aaaaaa"));
     assert_true(is_there(scratch, "perfjit-bbbbbb/jit-1.dump"));
     assert_true(is_there(scratch, "perfjit-cccccc/jit-1.dump"));
     assert_true(is_there(scratch, "perfjit-ddddddd/jit-1.dump"));
     set_age(made.path, "running", DAY + 60); /* it still runs */
-    assert_int_equal(run_folder_make(&other, &findings), 0);
+    assert_int_equal(run_folder_make(&other, NULL, &findings), 0);
     assert_int_equal(access(made.dumps, F_OK), 0);
     run_folder_remove(&other, false);
     char *path = strdup(made.path);
@@ -368,6 +455,50 @@ static void test_stale_folders(void **state)
     free(path);
 }
 
+/* Below a root the command sees its paths from there. */
+static void test_folder_below_a_root(void **state)
+{
+    struct run_folder made;
+    struct runtime_environment environment;
+    struct findings findings = {0};
+    char path[160];
+    (void)state;
+    setenv("TMPDIR", "/no/such", 1);
+    unsetenv("PHP_INI_SCAN_DIR");
+    snprintf(path, sizeof path, "%s/tmp", scratch);
+    if (mkdir(path, 0700))
+        assert_int_equal(errno, EEXIST);
+    assert_int_equal(run_folder_make(&made, scratch, &findings), 0);
+    assert_int_equal(strncmp(made.path, path, strlen(path)), 0);
+    assert_string_equal(run_folder_seen(&made, made.dumps), made.dumps + strlen(scratch));
+    assert_int_equal(runtime_environment_begin(&environment, (char *[]){"php", NULL}, &made, false),
+                     0);
+    runtime_environment_add(&environment, runtime_named("php"));
+    const char *set = runtime_environment_value(&environment, "PHP_INI_SCAN_DIR");
+    assert_int_equal(strncmp(set, "/tmp/perfjit-", 13), 0);
+    assert_null(strstr(set, scratch));
+    runtime_environment_free(&environment);
+    run_folder_remove(&made, false);
+    assert_int_equal(run_folder_make(&made, "/no/such/root", &findings), -1);
+    run_folder_remove(&made, false);
+}
+
+static void test_folder_with_separators(void **state)
+{
+    struct run_folder made;
+    struct findings findings = {0};
+    char path[200];
+    (void)state;
+    for (const char *mark = ":\" '"; *mark; mark++) {
+        snprintf(path, sizeof path, "%s/a%cb", scratch, *mark);
+        assert_int_equal(mkdir(path, 0700), 0);
+        setenv("TMPDIR", path, 1);
+        assert_int_equal(run_folder_make(&made, NULL, &findings), 0);
+        assert_int_equal(strncmp(made.path, "/tmp/perfjit-", 13), 0);
+        run_folder_remove(&made, false);
+    }
+}
+
 static void test_folder(void **state)
 {
     struct run_folder made;
@@ -375,7 +506,7 @@ static void test_folder(void **state)
     char path[200], link[200];
     (void)state;
     setenv("TMPDIR", scratch, 1);
-    assert_int_equal(run_folder_make(&made, &findings), 0);
+    assert_int_equal(run_folder_make(&made, NULL, &findings), 0);
     assert_int_equal(run_folder_settle(&made, runtime_named("php"), &findings), 0);
     snprintf(path, sizeof path, "%s/php-last/perfjit.ini", made.settings);
     assert_int_equal(access(path, R_OK), 0);
@@ -387,7 +518,7 @@ static void test_folder(void **state)
     assert_int_equal(access(path, F_OK), -1);
     assert_true(is_there(scratch, "precious"));
     setenv("TMPDIR", "/no/such", 1);
-    assert_int_equal(run_folder_make(&made, &findings), -1);
+    assert_int_equal(run_folder_make(&made, NULL, &findings), -1);
     assert_non_null(strstr(findings.failure, "TMPDIR says where"));
     run_folder_remove(&made, false);
 }
@@ -395,12 +526,23 @@ static void test_folder(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_environment),   cmocka_unit_test(test_own_values),
-        cmocka_unit_test(test_argument),      cmocka_unit_test(test_own_argument),
-        cmocka_unit_test(test_wrapped),       cmocka_unit_test(test_wrapped_own_values),
-        cmocka_unit_test(test_stale_folders), cmocka_unit_test(test_event),
-        cmocka_unit_test(test_growing),       cmocka_unit_test(test_damaged),
-        cmocka_unit_test(test_left_over),     cmocka_unit_test(test_folder),
+        cmocka_unit_test(test_environment),
+        cmocka_unit_test(test_own_values),
+        cmocka_unit_test(test_argument),
+        cmocka_unit_test(test_own_argument),
+        cmocka_unit_test(test_wrapped),
+        cmocka_unit_test(test_wrapped_own_values),
+        cmocka_unit_test(test_stale_folders),
+        cmocka_unit_test(test_event),
+        cmocka_unit_test(test_growing),
+        cmocka_unit_test(test_damaged),
+        cmocka_unit_test(test_left_over),
+        cmocka_unit_test(test_folder),
+        cmocka_unit_test(test_unmapped_dump),
+        cmocka_unit_test(test_quoted_words),
+        cmocka_unit_test(test_empty_scan_dir),
+        cmocka_unit_test(test_folder_with_separators),
+        cmocka_unit_test(test_folder_below_a_root),
     };
     return cmocka_run_group_tests(tests, make_scratch, remove_scratch);
 }

@@ -4,6 +4,7 @@
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
+#include <stdlib.h>
 
 #include <cmocka.h>
 
@@ -65,12 +66,46 @@ static void stacks_of_one_thread_are_not_one(void **state)
                      0x8000);
 }
 
+static void a_stack_without_bytes_needs_no_larger_copy(void **state)
+{
+    (void)state;
+    assert_int_equal(SIZE_OF({FIRST, STACK_WHOLE, 0x7000f000}, {FIRST, STACK_EMPTY, 0x70005000}),
+                     0);
+}
+
+static void no_size_is_advised_that_was_used(void **state)
+{
+    const struct stack_walker whole = {.cfa = 0x7000fff0}, cut = {.sp = 0x70000000};
+    struct stack_counts counts = {.copied_bytes = 65528};
+    char *text = NULL;
+    size_t bytes;
+    (void)state;
+    assert_int_equal(stack_counts_add(&counts, &whole, FIRST, STACK_WHOLE), 0);
+    assert_int_equal(stack_counts_add(&counts, &cut, FIRST, STACK_CUT), 0);
+    assert_int_equal(stack_counts_add(&counts, &cut, FIRST, STACK_EMPTY), 0);
+    assert_int_equal(stack_counts_size(&counts), 0);
+    FILE *stream = open_memstream(&text, &bytes);
+    stack_counts_print(&counts, NULL, false, stream);
+    fclose(stream);
+    assert_string_equal(
+        text, "perfjit: 3 stacks unwound: 1 whole, 1 cut by the size of the copy, 0 ended at code "
+              "without usable tables\n"
+              "perfjit:     1 have no bytes of their stack: its page was not present; no size of "
+              "the copy changes that\n");
+    free(text);
+    counts.copied_bytes = 65512;
+    assert_int_equal(stack_counts_size(&counts), 65536);
+    stack_counts_free(&counts);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(copies_of_the_deepest_thread),
         cmocka_unit_test(nothing_whole_says_nothing),
         cmocka_unit_test(stacks_of_one_thread_are_not_one),
+        cmocka_unit_test(a_stack_without_bytes_needs_no_larger_copy),
+        cmocka_unit_test(no_size_is_advised_that_was_used),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

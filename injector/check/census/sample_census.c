@@ -3,8 +3,10 @@
 
 #include "injector/arrays/array.h"
 #include "injector/check/census/sample_order.h"
+#include "injector/recording/host/injected_image.h"
 #include "injector/log/perf_map/perf_map_file.h"
 #include "injector/recording/perf_data/perf_format.h"
+#include "injector/recording/silent_runtime.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -19,6 +21,7 @@ struct collector {
     const struct census_question *question;
     const struct process_lives *lives;
     struct perf_map_search maps;
+    bool is_injected;
     struct census_sample *samples;
     size_t sample_count, sample_capacity;
     uint32_t pid; /* of the last sample, and its life */
@@ -138,6 +141,25 @@ static bool dump_is_nearby(const char *profile, uint32_t pid)
            (directory && is_in(directory, strlen(directory), pid)) || is_in("/tmp", 4, pid);
 }
 
+/* Whether LIFE, or what it was forked from, runs a runtime that logs no code, whatever it is told.
+ */
+static bool is_silent(const struct collector *collector, uint32_t life)
+{
+    const struct process_life *lives = collector->lives->items;
+    for (; life != NO_LIFE; life = lives[life].parent) {
+        size_t count;
+        const struct recorded_map *maps =
+            process_life_maps(collector->question->records, lives[life].pid, lives[life].begin,
+                              lives[life].next, &count);
+        for (size_t i = 0; i < count; i++)
+            if (silent_runtime(maps[i].map.filename))
+                return true;
+        if (lives[life].execed)
+            return false;
+    }
+    return false;
+}
+
 /* The cause for samples of LIFE at addresses that no function in a log ever had. */
 static enum sample_cause cause_of_life(const struct collector *collector, uint32_t life)
 {
@@ -148,11 +170,15 @@ static enum sample_cause cause_of_life(const struct collector *collector, uint32
         return cause;
     if (source)
         return source->perf_map && source->dump_count == 1 ? CAUSE_NOT_IN_MAP : CAUSE_NOT_LOGGED;
+    if (collector->is_injected)
+        return CAUSE_INJECTED;
     if (dump_is_nearby(collector->question->records->file->path, pid))
         return CAUSE_NO_MARKER;
     bool has_map =
         !collector->question->no_perf_map && perf_map_file_is_there(&collector->maps, pid);
-    return has_map ? CAUSE_MAP_REFUSED : CAUSE_NO_DUMP;
+    if (has_map)
+        return CAUSE_MAP_REFUSED;
+    return is_silent(collector, life) ? CAUSE_NO_MEANS : CAUSE_NO_DUMP;
 }
 
 static int count_unknown(struct collector *collector, const struct census_sample *sample,
@@ -174,7 +200,12 @@ static int count_unknown(struct collector *collector, const struct census_sample
     if (array_reserve(census->groups, census->group_count, census->group_capacity))
         return -1;
     census->groups[census->group_count++] =
-        (struct unknown_samples){sample->life, cause, 1, sample->ip, sample->time_ns};
+        (struct unknown_samples){.life = sample->life,
+                                 .cause = cause,
+                                 .count = 1,
+                                 .first_ip = sample->ip,
+                                 .first_ns = sample->time_ns,
+                                 .pid = collector->lives->items[sample->life].pid};
     return 0;
 }
 
@@ -272,10 +303,6 @@ static int classify(struct collector *collector, struct census_sample *samples, 
         else
             samples[unknown++] = sample;
     }
-    if (collector->question->counts_only) {
-        census->unknown += unknown;
-        return 0;
-    }
     return unknown ? explain_unknown(collector, samples, unknown) : 0;
 }
 
@@ -301,22 +328,33 @@ static int compare_groups(const void *left, const void *right)
     return (int)a->cause - (int)b->cause;
 }
 
+static int take(struct collector *collector)
+{
+    struct sample_census *census = collector->census;
+    const struct census_question *question = collector->question;
+    if (collect(collector) ||
+        sample_states_find(collector->samples, collector->sample_count, question) ||
+        classify_all(collector))
+        return -1;
+    if (census->group_count)
+        qsort(census->groups, census->group_count, sizeof *census->groups, compare_groups);
+    for (size_t i = 0; i < census->group_count; i++)
+        process_life_comm(collector->lives, question->records, census->groups[i].life,
+                          census->groups[i].comm);
+    return 0;
+}
+
 int sample_census_take(struct sample_census *census, const struct census_question *question,
                        struct findings *findings)
 {
     struct collector collector = {.census = census,
                                   .question = question,
                                   .lives = &question->processes->lives,
-                                  .life = NO_LIFE};
+                                  .life = NO_LIFE,
+                                  .is_injected = injected_image(question->records)};
     *census = (struct sample_census){0};
     perf_map_search_begin(&collector.maps, question->records, question->root);
-    int result = collect(&collector) ||
-                         sample_states_find(collector.samples, collector.sample_count, question) ||
-                         classify_all(&collector)
-                     ? -1
-                     : 0;
-    if (census->group_count)
-        qsort(census->groups, census->group_count, sizeof *census->groups, compare_groups);
+    int result = take(&collector);
     free(collector.samples);
     return result ? report_failure(findings, "out of memory") : 0;
 }

@@ -8,13 +8,16 @@
 
 #include "injector/check/census/sample_states.h"
 #include "injector/findings/sample_cause.h"
+#include "injector/recording/process_life.h"
 
 /* The samples of one process that stay unknown for one reason. */
 struct unknown_samples {
-    uint32_t life;
+    uint32_t life; /* NO_LIFE, of a kept census */
     enum sample_cause cause;
     uint64_t count;
     uint64_t first_ip, first_ns; /* of the earliest */
+    uint32_t pid;
+    char comm[PROCESS_COMM_BYTES];
 };
 
 struct sample_census {
@@ -25,8 +28,9 @@ struct sample_census {
     uint64_t named;                 /* in JIT code, with a name */
     uint64_t unmapped;              /* at an address that no record maps */
     uint64_t unknown;               /* in JIT code, without a name */
-    struct unknown_samples *groups; /* by count, the greatest first; none with counts_only */
+    struct unknown_samples *groups; /* by count, the greatest first */
     size_t group_count, group_capacity;
+    bool is_kept; /* it was taken when the recording was injected */
 };
 
 /* Returns 0, or -1 without memory, with the failure text set.  Release with sample_census_free in

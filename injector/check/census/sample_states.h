@@ -15,7 +15,7 @@ struct census_question {
     const struct jit_processes *processes;
     const struct timeline *timelines; /* one a process */
     bool no_perf_map;                 /* none was looked for */
-    bool counts_only;                 /* without the causes of unknown samples */
+    bool has_given;                   /* dumps or maps were named for the recording */
     const char *root;                 /* the recorded processes' root directory, or NULL */
 };
 

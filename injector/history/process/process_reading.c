@@ -6,7 +6,7 @@
 #include "injector/log/code/log_reader.h"
 #include "injector/log/owner/dump_rivals.h"
 #include "injector/log/owner/given_dump.h"
-#include "injector/log/owner/injected_image.h"
+#include "injector/recording/host/injected_image.h"
 #include "injector/log/perf_map/perf_map_source.h"
 #include "perfmap/perfmap.h"
 

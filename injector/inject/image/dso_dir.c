@@ -310,3 +310,91 @@ void dso_dir_close(struct dso_dir *dir)
     free(dir->path);
     *dir = (struct dso_dir){.fd = -1, .place_fd = -1};
 }
+
+/* ---- Put aside ---- */
+
+static int open_directory(const char *path)
+{
+    return open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+}
+
+/* Call VISIT with each name in the directory FD that a folder of this project's has. */
+static void each_folder(int fd, void (*visit)(void *context, int fd, const char *name),
+                        void *context)
+{
+    int copy = openat(fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    DIR *stream = copy < 0 ? NULL : fdopendir(copy);
+    if (!stream && copy >= 0)
+        close(copy);
+    for (const struct dirent *entry; stream && (entry = readdir(stream));)
+        if (fnmatch(folder_pattern, entry->d_name, 0) == 0)
+            visit(context, fd, entry->d_name);
+    if (stream)
+        closedir(stream);
+}
+
+static void remove_link(void *context, int fd, const char *name)
+{
+    char target[1];
+    (void)context;
+    if (readlinkat(fd, name, target, sizeof target) > 0)
+        unlinkat(fd, name, 0);
+}
+
+/* Remove the directory OLD, if it has nothing but files and links of this project. */
+static void remove_old(const char *old)
+{
+    struct dso_names names = {0};
+    int fd = open_directory(old);
+    if (fd < 0)
+        return;
+    each_folder(fd, remove_link, NULL);
+    if (list(&names, fd, "") == 0)
+        remove_files(fd, &names, &(struct dso_names){0});
+    free_names(&names);
+    close(fd);
+    rmdir(old);
+}
+
+int dso_dir_put_aside(const char *path, const char *old)
+{
+    remove_old(old);
+    if (rename(path, old))
+        return errno == ENOENT ? 0 : -1;
+    int fd = open_directory(old);
+    if (fd >= 0) {
+        each_folder(fd, remove_link, NULL); /* to what was there before */
+        close(fd);
+    }
+    return 0;
+}
+
+struct reference {
+    int fd;
+    const char *old;
+};
+
+static void refer(void *context, int fd, const char *name)
+{
+    const struct reference *reference = context;
+    const char *slash = strrchr(reference->old, '/');
+    char *target;
+    (void)fd;
+    if (asprintf(&target, "../%s/%s", slash ? slash + 1 : reference->old, name) < 0)
+        return;
+    if (symlinkat(target, reference->fd, name)) /* one of that name is there: it has the same */
+        errno = 0;
+    free(target);
+}
+
+void dso_dir_refer(const char *path, const char *old)
+{
+    struct reference reference = {open_directory(path), old};
+    int fd = open_directory(old);
+    if (fd >= 0 && reference.fd >= 0)
+        each_folder(fd, refer, &reference);
+    if (fd >= 0)
+        close(fd);
+    if (reference.fd >= 0)
+        close(reference.fd);
+}

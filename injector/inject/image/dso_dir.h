@@ -28,6 +28,14 @@ struct dso_dir {
     struct dso_names earlier; /* of those that were in it */
 };
 
+/* Rename the directory PATH, of an earlier output, to OLD, which replaces one of that name that has
+ * nothing but ELF files of this project.  Where PATH is not there, nothing is done.  Returns 0 or
+ * -1 with errno. */
+int dso_dir_put_aside(const char *path, const char *old);
+
+/* Let what recordings name in folders of PATH be found in OLD, where it was put. */
+void dso_dir_refer(const char *path, const char *old);
+
 /* Prepare the directory PATH; OWN as above.  Its parent must exist.  Returns 0, or -1 with the
  * failure text set. */
 int dso_dir_open(struct dso_dir *dir, const char *path, bool own, struct findings *findings);

@@ -2,6 +2,7 @@
 #include "injector/profile/report/function_table.h"
 
 #include "injector/profile/profile_calls.h"
+#include "injector/text/plural.h"
 
 #include <inttypes.h>
 #include <limits.h>
@@ -148,7 +149,8 @@ static void put_neighbours(const struct report_view *view, const struct profile_
         }
     if (rest) {
         put_neighbour(view, rest, callees ? "  calls " : "  called by ");
-        fprintf(view->stream, "%zu others (--rows N)\n", count - view->most_rows);
+        fprintf(view->stream, "%zu other%s (--rows N)\n", count - view->most_rows,
+                plural(count - view->most_rows));
     }
     if (nobody)
         put_neighbour(view, nobody, "  called by nobody that the stack shows\n");

@@ -1,6 +1,7 @@
 /* See group_table.h. */
 #include "injector/profile/report/group_table.h"
 
+#include "injector/text/plural.h"
 #include "injector/text/printable_text.h"
 
 #include <inttypes.h>
@@ -147,7 +148,8 @@ int group_table_put(const struct report_view *view, enum report_group group,
         } else {
             report_put_share(view, rows[i].weight);
             report_put_value(view, rows[i].weight);
-            fprintf(view->stream, "%9" PRIu64 " samples  ", rows[i].samples);
+            fprintf(view->stream, "%9" PRIu64 " sample%s  ", rows[i].samples,
+                    plural(rows[i].samples));
             printable_put(view->stream, rows[i].title);
             putc('\n', view->stream);
         }

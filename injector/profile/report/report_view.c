@@ -1,13 +1,14 @@
 /* See report_view.h. */
 #include "injector/profile/report/report_view.h"
 
+#include "injector/profile/report/short_name.h"
 #include "injector/text/printable_text.h"
 
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 
-enum { SHOWN_KINDS = 2 };
+enum { SHOWN_KINDS = 2, NAME_BYTES = 4096 };
 
 void report_put_share(const struct report_view *view, uint64_t value)
 {
@@ -42,7 +43,9 @@ void report_put_function(const struct report_view *view, uint32_t number)
     const struct profile_function *function = &view->functions->items[number];
     const char *file = call_profile_string(view->profile, function->file);
     const char *module = call_profile_string(view->profile, function->module);
-    printable_put(view->stream, call_profile_string(view->profile, function->name));
+    const char *name = call_profile_string(view->profile, function->name);
+    char text[NAME_BYTES];
+    printable_put(view->stream, view->full_names ? name : short_name(name, text, sizeof text));
     if (!*file && !*module)
         return;
     fputs(" (", view->stream);

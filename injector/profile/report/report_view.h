@@ -13,7 +13,8 @@ struct report_view {
     struct profile_choice choice;
     size_t most_rows; /* of a table */
     FILE *stream;
-    bool by_total; /* functions: by their time with all that they call */
+    bool full_names;
+    bool by_total; /* functions: by what they took with all that they call */
     bool jit_only; /* functions: none that is native code, the kernel's or unknown alone */
 };
 

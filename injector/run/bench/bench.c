@@ -15,6 +15,7 @@
 #include "injector/run/bench/bench_together.h"
 #include "injector/run/bench/machine_facts.h"
 #include "injector/run/record/recorder.h"
+#include "injector/text/plural.h"
 #include "injector/text/printable_text.h"
 #include "jitdump/jitdump.h"
 
@@ -501,11 +502,6 @@ static int bench(struct bench_work *work, struct findings *findings)
 }
 
 /* ---- The command ---- */
-
-static const char *plural(size_t count)
-{
-    return count == 1 ? "" : "s";
-}
 
 static void tell_end(const struct bench_work *work)
 {

@@ -1,7 +1,7 @@
 /* See bench_run.h. */
 #include "injector/run/bench/bench_run.h"
 
-#include "injector/compare/kept_runs/activity.h"
+#include "injector/profile/activity.h"
 #include "injector/files/interruption.h"
 #include "injector/files/pipe_ends.h"
 #include "injector/profile/call_profile.h"

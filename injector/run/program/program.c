@@ -178,9 +178,10 @@ static bool name_copier(char *const *words)
 static void find_wrapped(struct program *program, char *const *words)
 {
     struct program inner;
-    struct findings unheard = {.quiet = true}; /* the wrapper itself reports commands that it can't
-                                                * run */
-    struct wrapped_command command = wrapped_command_of(words);
+    struct findings unheard = {.quiet = true}; /* the wrapper says itself what it can't run */
+    const struct wrapped_command command = wrapped_command_of(words);
+    program->command = command;
+    program->command.at = 0;
     if (!command.at)
         return;
     if (program_find(&inner, words[command.at], &unheard) == 0) {
@@ -190,6 +191,9 @@ static void find_wrapped(struct program *program, char *const *words)
         program->wrapped = inner.path;
         program->command = command;
         inner.interpreter = inner.path = NULL;
+    } else if (command.root) { /* there, it may be another file, or the only one */
+        program->runtime = runtime_of_program(last_part(words[command.at]));
+        program->command = program->runtime ? command : program->command;
     }
     program_free(&inner);
     findings_free(&unheard);

@@ -1,7 +1,7 @@
 /* See runtime.h.  The switches are the runtimes' own; their outputs are in the comments.
  *
- * Dumps of V8 go to the working directory, those of PHP, CPython, Erlang and Mono to /tmp.  None of
- * these can be given another place: left_over.h removes the dumps. */
+ * Dumps of V8 go to the working directory, those of PHP, CPython, Erlang and Mono to /tmp, and none
+ * of them can be told another place by its environment: left_over.h removes them. */
 #include "injector/run/program/runtime.h"
 
 #include <string.h>
@@ -24,6 +24,39 @@ static const struct runtime older_mono = {.name = "mono",
         SWITCH_PREPEND, variable, text, ' ', false, false                                          \
     }
 
+#define ARGUMENT(text)                                                                             \
+    {                                                                                              \
+        SWITCH_ARGUMENT, NULL, text, 0, false, false                                               \
+    }
+
+/* NODE_OPTIONS refuses the places (node 20 and 24), so these are arguments; its workers and what it
+ * forks have them.  V8 knows --perf-prof-path since 11.8, node since 22.  There is no perf map: if
+ * the user is another one, it would not be trusted. */
+static const struct runtime node_elsewhere = {
+    .name = "node",
+    .switches = {ARGUMENT("--perf-prof"),
+                 ARGUMENT("--interpreted-frames-native-stack"),
+                 ARGUMENT("--perf-prof-path=%d"),
+                 ARGUMENT("--logfile=%d/v8.log"),
+                 {SWITCH_ARGUMENT, NULL, "--perf-prof-unwinding-info", 0, true, false}},
+    .try_first = "--perf-prof-path=/tmp"};
+
+/* Ruby refuses both JITs at once. */
+static const struct runtime zjit_ruby = {
+    .name = "ruby",
+    .switches = {{SWITCH_APPEND, "RUBYOPT", "--zjit-perf", ' ', false, true}},
+    .needs = "Ruby 4.0 or later with ZJIT",
+    .try_first = "--zjit-perf"};
+
+/* DENO_V8_FLAGS takes any of V8's (11.8, Deno 1.37). */
+static const struct runtime deno_elsewhere = {
+    .name = "deno",
+    .switches = {{SWITCH_APPEND, "DENO_V8_FLAGS",
+                  "--perf-prof,--interpreted-frames-native-stack,--perf-prof-path=%d,"
+                  "--logfile=%d/v8.log",
+                  ',', false, false}},
+    .needs = "Deno 1.37 or later"};
+
 const struct runtime runtimes[] = {
     /* V8 logs to jit-PID.dump, of which it loses the last 2 MiB if a signal ends it: the map, which
      * it writes line by line, has them.  Node reads NODE_OPTIONS up to a quote that is not closed,
@@ -35,13 +68,15 @@ const struct runtime runtimes[] = {
                   PREPEND("NODE_OPTIONS", "--interpreted-frames-native-stack"),
                   PREPEND("NODE_OPTIONS", "--perf-basic-prof"),
                   {SWITCH_PREPEND, "NODE_OPTIONS", "--perf-prof-unwinding-info", ' ', true, false}},
-     .writes_here = true},
+     .writes_here = true,
+     .elsewhere = &node_elsewhere},
     {.name = "deno",
      .programs = {"deno"},
      .switches = {{SWITCH_APPEND, "DENO_V8_FLAGS",
                    "--perf-prof,--interpreted-frames-native-stack,--perf-basic-prof", ',', false,
                    false}},
-     .writes_here = true},
+     .writes_here = true,
+     .elsewhere = &deno_elsewhere},
     /* JavaScriptCore logs a dump for each thread. */
     {.name = "bun",
      .programs = {"bun", "bunx"},
@@ -60,8 +95,10 @@ const struct runtime runtimes[] = {
                                          "opcache.jit_buffer_size=64M\n"
                                          "opcache.file_update_protection=0\n"},
                {"php-last/perfjit.ini", "opcache.jit=tracing\nopcache.jit_debug=0x30\n"}},
+     .differs = "PHP's JIT is off by default, and this run turns it on",
      .needs = "opcache"},
-    /* A perf map when it ends, which no kill -9 lets it write; it says so on stderr. */
+    /* HotSpot writes a perf map when it ends, which no kill -9 lets it write; it says so on stderr.
+     * OpenJ9 does so while it runs, by -XX:+PerfTool (its documentation). */
     {.name = "java",
      .programs = {"java", "javac", "jshell", "mvn", "gradle", "gradlew", "mvnw", "kotlin", "scala",
                   "clojure", "groovy"},
@@ -69,7 +106,9 @@ const struct runtime runtimes[] = {
      .switches = {APPEND("JAVA_TOOL_OPTIONS", "-XX:+IgnoreUnrecognizedVMOptions"),
                   APPEND("JAVA_TOOL_OPTIONS", "-XX:+UnlockDiagnosticVMOptions"),
                   APPEND("JAVA_TOOL_OPTIONS", "-XX:+DumpPerfMapAtExit"),
+                  APPEND("JAVA_TOOL_OPTIONS", "-XX:+PerfTool"),
                   APPEND("JAVA_TOOL_OPTIONS", "-XX:+PreserveFramePointer")},
+     .writes_map_on_request = true,
      .needs = "JDK 17 or later"},
     /* 3.12 writes a perf map by the first; 3.13 and later prefer the dump by the second, which has
      * unwind tables.  Its trampolines are only seen as callers of the interpreter, and that has no
@@ -89,23 +128,28 @@ const struct runtime runtimes[] = {
      .programs = {"ruby", "bundle", "rake", "rails", "irb", "rspec"},
      .libraries = {"libruby"},
      .switches = {{SWITCH_APPEND, "RUBYOPT", "--yjit --yjit-perf", ' ', false, true}},
+     .differs = "YJIT is off by default, and this run turns it on",
      .needs = "Ruby 3.3 or later with YJIT",
+     .instead_if = "--zjit",
+     .instead = &zjit_ruby,
      .try_first = "--yjit-perf"},
+    /* Without the granularity .NET 10.0 writes records of stubs that break its dump. */
     {.name = "dotnet",
      .programs = {"dotnet", "pwsh", "csc", "fsi"},
      .libraries = {"libcoreclr.so", "libhostfxr.so"},
      .switches = {SET("DOTNET_PerfMapEnabled", "1"), SET("DOTNET_PerfMapJitDumpPath", "%d"),
-                  SET("COMPlus_PerfMapEnabled", "1")}},
+                  SET("DOTNET_PerfMapStubGranularity", "2"), SET("COMPlus_PerfMapEnabled", "1")}},
     {.name = "mono",
      .programs = {"mono", "mono-sgen"},
      .libraries = {"libmono"},
-     .switches = {APPEND("MONO_ENV_OPTIONS", "--jitdump")},
+     .switches = {APPEND("MONO_ENV_OPTIONS", "--jitdump"), APPEND("MONO_ENV_OPTIONS", "--jitmap")},
      .try_first = "--jitdump",
      .otherwise = &older_mono},
     /* The listener that logs is that of MCJIT; others of LLVM's need JITDUMPDIR alone. */
     {.name = "lli",
      .programs = {"lli"},
-     .switches = {{SWITCH_ARGUMENT, NULL, "-jit-kind=mcjit", 0, false, false}}},
+     .switches = {ARGUMENT("-jit-kind=mcjit")},
+     .differs = "lli uses ORC by default, and this run uses MCJIT"},
     {.name = "julia",
      .programs = {"julia"},
      .libraries = {"libjulia"},
@@ -115,6 +159,45 @@ const struct runtime runtimes[] = {
                   "qemu-s390x", "qemu-ppc64le", "qemu-mips"},
      .switches = {SET("QEMU_JITDUMP", "1")},
      .needs = "QEMU 8.0 or later"},
+    /* -perfmap and -jitdump are in `qemu-system-ARCH -help` since 8.0; an older one ends at them.
+     */
+    {.name = "qemu-system",
+     .programs = {"qemu-system-x86_64", "qemu-system-aarch64", "qemu-system-arm",
+                  "qemu-system-i386", "qemu-system-riscv64", "qemu-system-riscv32",
+                  "qemu-system-s390x", "qemu-system-ppc64", "qemu-system-mips"},
+     .switches = {ARGUMENT("-jitdump"), ARGUMENT("-perfmap")},
+     .needs = "QEMU 8.0 or later, without KVM",
+     .try_first = "-jitdump"},
+    /* JSC's options of its command, and of WebKit's programs; an older one prints that it does not
+     * know them. */
+    {.name = "jsc",
+     .programs = {"jsc"},
+     .libraries = {"libjavascriptcoregtk", "libjavascriptcorewpe"},
+     .switches = {{SWITCH_SET, "JSC_useJITDump", "1", 0, false, true},
+                  {SWITCH_SET, "JSC_jitDumpDirectory", "%d", 0, false, true}}},
+    /* `moar --help`: a perf map, if the variable is not empty. */
+    {.name = "moarvm",
+     .programs = {"moar", "raku", "rakudo", "rakudo-m", "perl6", "zef"},
+     .libraries = {"libmoar"},
+     .switches = {SET("MVM_JIT_PERF_MAP", "1")}},
+    /* qv4assemblercommon.cpp: a perf map, if the variable is not empty. */
+    {.name = "qml",
+     .programs = {"qml", "qml6", "qmlscene", "qmljs"},
+     .libraries = {"libQt5Qml.so", "libQt6Qml.so"},
+     .switches = {SET("QV4_PROFILE_WRITE_PERF_MAP", "1")}},
+    /* Its guide "Profiling oneDNN Performance": 6 is a perf map and a dump below JITDUMPDIR.  Up to
+     * 2.x the variable was DNNL_JIT_PROFILE. */
+    {.name = "onednn",
+     .programs = {"benchdnn"},
+     .libraries = {"libdnnl.so", "libmkldnn.so"},
+     .switches = {SET("ONEDNN_JIT_PROFILE", "6"), SET("DNNL_JIT_PROFILE", "6")}},
+    {.name = "luajit",
+     .programs = {"luajit", "resty"},
+     .libraries = {"libluajit"},
+     .copies_stacks = true,
+     .instead_if = "perfjit",
+     .needs = "the adapter in perfjit's examples/adapters/luajit: put it into LUA_PATH, and run "
+              "luajit -l perfjit"},
     {0}};
 
 const struct runtime *runtime_named(const char *name)
@@ -161,6 +244,8 @@ const struct runtime *runtime_inherited(const struct runtime *runtime)
 {
     if (runtime->try_first)
         return runtime->otherwise;
+    if (!runtime->switches[0].kind)
+        return NULL;
     for (size_t i = 0; i < RUNTIME_SWITCHES_MOST && runtime->switches[i].kind; i++)
         if (runtime->switches[i].kind == SWITCH_ARGUMENT || runtime->switches[i].only_quiet)
             return NULL;

@@ -31,7 +31,7 @@ struct runtime_file {
     const char *text;
 };
 
-enum { RUNTIME_SWITCHES_MOST = 6, RUNTIME_FILES_MOST = 3, RUNTIME_NAMES_MOST = 12 };
+enum { RUNTIME_SWITCHES_MOST = 7, RUNTIME_FILES_MOST = 3, RUNTIME_NAMES_MOST = 12 };
 
 struct runtime {
     const char *name;                          /* as --runtime takes it */
@@ -40,9 +40,14 @@ struct runtime {
                                                 * it */
     struct runtime_switch switches[RUNTIME_SWITCHES_MOST];
     struct runtime_file files[RUNTIME_FILES_MOST];
-    bool copies_stacks;    /* without an option: frame pointers would not lead to its code */
-    bool writes_here;      /* its dump goes to the directory where it runs, and nowhere else */
-    const char *needs;     /* the version that it needs for that; or NULL */
+    bool copies_stacks; /* without being asked for: frame pointers would not lead to its code */
+    bool writes_here;   /* it writes to the directory where it runs; where it can't, it prints */
+    bool writes_map_on_request;      /* java_map.h */
+    const struct runtime *elsewhere; /* with switches of the program itself for that; or NULL */
+    const char *differs;    /* how that changes what runs, in a sentence; or NULL: hardly */
+    const char *needs;      /* what it must be for that; or NULL */
+    const char *instead_if; /* the beginning of a word of the command's, or of its variable */
+    const struct runtime *instead; /* its switches are set then; or NULL */
     const char *try_first; /* an argument that must be known; else the switches would end it */
     const struct runtime *otherwise; /* with switches that each version takes; or NULL */
 };

@@ -6,6 +6,7 @@
 #ifndef PERFJIT_WRAPPER_H
 #define PERFJIT_WRAPPER_H
 
+#include <stdbool.h>
 #include <stddef.h>
 
 /* Facts about a command's words. */
@@ -17,6 +18,10 @@ struct wrapped_command {
      * is where its assignments (NAME=VALUE) begin.  The second is where more assignments must be
      * added for the program.  0: the program gets all variables. */
     size_t assignments, behind_assignments;
+    /* As whom and where the program starts, in the words' own terms; NULL: as this process does.
+     * Of su, too, which is no wrapper here. */
+    const char *user, *group, *directory, *root;
+    bool with_groups; /* all those of the user */
 };
 
 /* Find these facts for WORDS, up to a NULL. */

@@ -4,6 +4,8 @@
  */
 #include "injector/run/record/attached_processes.h"
 
+#include "injector/run/attach/java_map.h"
+#include "injector/run/program/program.h"
 #include "injector/text/printable_text.h"
 
 #include <dirent.h>
@@ -94,17 +96,41 @@ static void ask(const struct record_options *options, struct attachment *attachm
     findings_free(&trouble);
 }
 
+/* A JVM writes all code that is alive: before perf begins, for it may end meanwhile, and once more
+ * when perf has ended. */
+static void ask_java(const struct record_options *options, enum attached_map *map, pid_t pid)
+{
+    char text[JAVA_MAP_TEXT_BYTES];
+    const struct runtime *runtime = program_of_process(pid);
+    if (!runtime || !runtime->writes_map_on_request || options->no_runtime)
+        return;
+    const bool was_there = java_map_is_there(pid), failed = java_map_write(pid, text);
+    if (!failed)
+        *map = was_there ? MAP_WAS_THERE : MAP_WRITTEN;
+    if (options->quiet)
+        return;
+    if (failed)
+        printable_line(stderr, "perfjit: -p %d: %s can't write its perf map: %s", (int)pid,
+                       runtime->name, text);
+    else
+        printable_line(stderr,
+                       "perfjit: -p %d: %s writes its perf map on request, now and at the end",
+                       (int)pid, runtime->name);
+}
+
 int attached_processes_begin(struct attached_processes *processes,
                              const struct record_options *options, struct findings *findings)
 {
     *processes = (struct attached_processes){.options = options};
     processes->items = calloc(options->pid_count, sizeof *processes->items);
-    if (!processes->items)
+    processes->maps = calloc(options->pid_count, sizeof *processes->maps);
+    if (!processes->items || !processes->maps)
         return report_failure(findings, "out of memory");
     for (size_t i = 0; i < options->pid_count; i++) {
         struct attachment *attachment = &processes->items[processes->count++];
         attachment->root = -1;
         ask(options, attachment, options->pids[i], findings);
+        ask_java(options, &processes->maps[i], options->pids[i]);
         if (attachment->interrupted)
             return report_failure(findings, "interrupted before perf record had begun");
     }
@@ -113,7 +139,10 @@ int attached_processes_begin(struct attached_processes *processes,
 
 void attached_processes_end(const struct attached_processes *processes)
 {
+    char text[JAVA_MAP_TEXT_BYTES];
     for (size_t i = 0; i < processes->count; i++) {
+        if (processes->maps[i] != MAP_NOT_ASKED) /* one that has ended has written the first */
+            java_map_write(processes->options->pids[i], text);
         struct attachment_request request = {.pid = processes->options->pids[i],
                                              .wanted = ATTACH_OFF,
                                              .seconds = ATTACHMENT_SECONDS};
@@ -131,8 +160,11 @@ void attached_processes_end(const struct attached_processes *processes)
 
 void attached_processes_remove_dumps(const struct attached_processes *processes)
 {
-    for (size_t i = 0; i < processes->count; i++)
+    for (size_t i = 0; i < processes->count; i++) {
         attachment_remove_dumps(&processes->items[i]);
+        if (processes->maps[i] == MAP_WRITTEN)
+            java_map_remove(processes->options->pids[i]);
+    }
 }
 
 void attached_processes_free(struct attached_processes *processes)
@@ -140,5 +172,6 @@ void attached_processes_free(struct attached_processes *processes)
     for (size_t i = 0; i < processes->count; i++)
         attachment_free(&processes->items[i]);
     free(processes->items);
+    free(processes->maps);
     *processes = (struct attached_processes){0};
 }

@@ -1,13 +1,17 @@
-/* The processes that run already when a recording begins (-p).  Those that have libjitdump and were
- * started with it enabled log while the recording lasts. */
+/* The processes that run already when a recording begins (-p): asked for their dumps while it
+ * lasts, those that have libjitdump and were started so; and JVMs for their perf maps. */
 #ifndef PERFJIT_ATTACHED_PROCESSES_H
 #define PERFJIT_ATTACHED_PROCESSES_H
 
 #include "injector/run/attach/attachment.h"
 #include "injector/run/record/record_options.h"
 
+/* A JVM's perf map. */
+enum attached_map { MAP_NOT_ASKED, MAP_WAS_THERE, MAP_WRITTEN };
+
 struct attached_processes {
     struct attachment *items; /* owned: one for each that OPTIONS name */
+    enum attached_map *maps;  /* owned: the same */
     size_t count;
     const struct record_options *options;
 };
@@ -24,6 +28,7 @@ int attached_processes_begin(struct attached_processes *processes,
 /* End the requests of this run: logging that was on before stays on. */
 void attached_processes_end(const struct attached_processes *processes);
 
+/* Remove what was written for this recording. */
 void attached_processes_remove_dumps(const struct attached_processes *processes);
 
 void attached_processes_free(struct attached_processes *processes);

@@ -8,6 +8,7 @@
 #include "injector/run/record/left_over.h"
 
 #include "injector/log/jitdump/dump_name.h"
+#include "injector/log/jitdump/jit_dump.h"
 #include "injector/recording/host/live_process.h"
 #include "injector/text/printable_text.h"
 
@@ -29,11 +30,16 @@ struct timespec left_over_now(void)
     return now;
 }
 
+static bool is_since(const struct stat *status, struct timespec since)
+{
+    return status->st_ctim.tv_sec > since.tv_sec ||
+           (status->st_ctim.tv_sec == since.tv_sec && status->st_ctim.tv_nsec >= since.tv_nsec);
+}
+
 static bool is_new(const char *path, struct timespec since, struct stat *status)
 {
     return lstat(path, status) == 0 && S_ISREG(status->st_mode) && status->st_uid == geteuid() &&
-           (status->st_ctim.tv_sec > since.tv_sec ||
-            (status->st_ctim.tv_sec == since.tv_sec && status->st_ctim.tv_nsec >= since.tv_nsec));
+           is_since(status, since);
 }
 
 static void remove_if_new(const char *path, struct timespec since)
@@ -134,21 +140,80 @@ static void remove_dump(const struct growing_recording *recording, const struct 
     free(directory);
 }
 
+/* ---- Places ---- */
+
+static const char *const places[PLACES][2] = {
+    {"/tmp/perf-", ".map"},
+    {"/tmp/jit-", ".dump"},
+    {"jit-", ".dump"},
+    {"/tmp/perfinfo-", ".map"}}; /* which libraries .NET loaded */
+
+/* The file of PID in place number I, below ROOT or not; to be freed. */
+static char *file_of(size_t i, const char *root, uint32_t pid)
+{
+    char *path;
+    const bool inner = root && places[i][0][0] == '/';
+    return asprintf(&path, "%s%s%" PRIu32 "%s", inner ? root : "", places[i][0], pid,
+                    places[i][1]) < 0
+               ? NULL
+               : path;
+}
+
+static bool has_header_of(const char *path, uint32_t pid)
+{
+    struct jit_dump dump;
+    char cause[256];
+    bool has = jit_dump_open(&dump, path, cause, sizeof cause) == 0 && dump.pid == pid;
+    jit_dump_close(&dump);
+    return has;
+}
+
+static bool is_dump_of(const char *path, uint32_t pid, const struct left_over_request *request)
+{
+    struct stat status;
+    return path && lstat(path, &status) == 0 && S_ISREG(status.st_mode) &&
+           is_since(&status, request->since) && has_header_of(path, pid);
+}
+
+char *left_over_unmapped_dump(const struct growing_recording *recording, uint32_t pid,
+                              const struct left_over_request *request)
+{
+    char *path = NULL;
+    for (size_t i = 0; i < recording->dump_count; i++)
+        if (recording->dumps[i].pid == pid)
+            return NULL;
+    if (request->dumps && asprintf(&path, "%s/jit-%" PRIu32 ".dump", request->dumps, pid) < 0)
+        return NULL;
+    for (size_t i = 0; !is_dump_of(path, pid, request); i++) {
+        free(path);
+        if (i == PLACES)
+            return NULL;
+        path = file_of(i, request->root, pid);
+    }
+    return path;
+}
+
+static void remove_files(uint32_t pid, const char *root, struct timespec since)
+{
+    for (size_t i = 0; i < PLACES; i++) {
+        char *path = file_of(i, root, pid);
+        if (path)
+            remove_if_new(path, since);
+        free(path);
+    }
+}
+
 void left_over_remove(const struct growing_recording *recording,
                       const struct left_over_request *request)
 {
-    static const char *const places[PLACES][2] = {
-        {"/tmp/perf-", ".map"},
-        {"/tmp/jit-", ".dump"},
-        {"jit-", ".dump"},
-        {"/tmp/perfinfo-", ".map"}}; /* which libraries .NET loaded */
-    char path[64];
     for (size_t i = 0; i < recording->dump_count; i++)
         remove_dump(recording, &recording->dumps[i], request);
     remove_logs(recording, 0, ".", request->since);
-    for (uint32_t pid = 0; recording->pids && pid < GROWING_PIDS; pid++)
-        for (size_t i = 0; i < PLACES && growing_recording_has_pid(recording, pid); i++) {
-            snprintf(path, sizeof path, "%s%" PRIu32 "%s", places[i][0], pid, places[i][1]);
-            remove_if_new(path, request->since);
-        }
+    for (uint32_t pid = 0; recording->pids && pid < GROWING_PIDS; pid++) {
+        if (!growing_recording_has_pid(recording, pid))
+            continue;
+        remove_files(pid, NULL, request->since);
+        if (request->root)
+            remove_files(pid, request->root, request->since);
+    }
 }

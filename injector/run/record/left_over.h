@@ -13,8 +13,15 @@ struct timespec left_over_now(void);
 
 struct left_over_request {
     struct timespec since; /* when the command was started */
-    bool quiet;            /* files that have to stay are not reported */
+    bool quiet;            /* what has to stay is not told */
+    const char *root;      /* of the processes, in which they have their /tmp; or NULL */
+    const char *dumps;     /* the run's folder for them; or NULL */
 };
+
+/* The dump that process PID wrote since then and did not map, by the pid in its name and its
+ * header; to be freed, or NULL.  So it is with Mono, which opens it for writing alone. */
+char *left_over_unmapped_dump(const struct growing_recording *recording, uint32_t pid,
+                              const struct left_over_request *request);
 
 /* Remove those that processes in RECORDING wrote since then. */
 void left_over_remove(const struct growing_recording *recording,

@@ -4,8 +4,13 @@
  */
 #include "injector/run/record/record.h"
 
+#include "injector/arrays/array.h"
 #include "injector/files/output_file.h"
+#include "injector/inject/image/dso_dir.h"
 #include "injector/inject/inject.h"
+#include "injector/log/jitdump/dump_name.h"
+#include "injector/recording/host/live_process.h"
+#include "injector/run/program/start_place.h"
 #include "injector/run/record/left_over.h"
 #include "injector/run/record/run_progress.h"
 #include "injector/text/printable_text.h"
@@ -21,7 +26,7 @@
 #include <unistd.h>
 
 enum { EXIT_DONE = 0, EXIT_FAILED = 1, EXIT_SKIPPED = 3, EXIT_SIGNAL = 128, EXIT_NOT_FOUND = 127 };
-enum { RAW_MOST = 100, TRY_SECONDS = 10 };
+enum { RAW_MOST = 100, TRY_SECONDS = 10, NAME_BYTES = 80 };
 
 /* ---- What is set ---- */
 
@@ -68,10 +73,29 @@ static bool knows_switches(const struct program *program, const struct runtime *
            WEXITSTATUS(status) == 0;
 }
 
+/* Whether a word of the command, or of the user's variable for RUNTIME, begins with TEXT. */
+static bool has_word(const struct record_run *run, const struct runtime *runtime, const char *text)
+{
+    const char *variable = runtime->switches[0].variable;
+    const char *value = variable ? runtime_environment_value(&run->environment, variable) : NULL;
+    const size_t bytes = strlen(text);
+    for (char *const *word = run->options->words + run->program.command.at; *word; word++)
+        if (strncmp(*word, text, bytes) == 0)
+            return true;
+    for (const char *at = value; at && (at = strstr(at, text)); at += bytes)
+        if (at == value || at[-1] == ' ')
+            return true;
+    return false;
+}
+
 static int add_runtime(struct record_run *run, const struct runtime *runtime,
                        struct findings *findings)
 {
-    bool knows = knows_switches(&run->program, runtime);
+    if (runtime->instead && has_word(run, runtime, runtime->instead_if))
+        return add_runtime(run, runtime->instead, findings);
+    if (!runtime->switches[0].kind && has_word(run, runtime, runtime->instead_if))
+        return 0;
+    bool knows = runtime->switches[0].kind && knows_switches(&run->program, runtime);
     if (!knows && runtime->otherwise)
         return add_runtime(run, runtime->otherwise, findings);
     if (!knows) {
@@ -113,8 +137,65 @@ static int tell_runtime(const struct record_run *run, const struct runtime *runt
     int result = ferror(stream) | fclose(stream);
     if (!result)
         printable_line(stderr, "perfjit: %s: %s", runtime->name, text);
+    if (!result && runtime->differs)
+        printable_line(stderr,
+                       "perfjit: %s: %s. --runtime none records the program as it runs without "
+                       "perfjit",
+                       runtime->name, runtime->differs);
     free(text);
     return result ? report_failure(findings, "out of memory") : 0;
+}
+
+/* Where V8 can't make its log it prints it, in the middle of what the program prints. */
+static int place_error(const struct record_run *run, const struct runtime *runtime)
+{
+    return runtime->writes_here ? start_place_error(&run->program.command, NULL) : 0;
+}
+
+/* Whether the program itself is RUNTIME, takes its arguments, and can write to the run's folder. */
+static bool can_write_elsewhere(const struct record_run *run, const struct runtime *runtime)
+{
+    const struct program *program = &run->program;
+    const char *called = program_called(program, runtime);
+    return runtime->elsewhere && called && called != program->interpreter &&
+           !program->command.root && !start_place_error(&program->command, run->folder.dumps) &&
+           knows_switches(program, runtime->elsewhere);
+}
+
+/* Who starts, for a message: "user www" or "this user". */
+static const char *user_of(const struct record_run *run, char text[NAME_BYTES])
+{
+    if (!run->program.command.user)
+        return "this user";
+    snprintf(text, NAME_BYTES, "user %s", run->program.command.user);
+    return text;
+}
+
+static int refuse_place(const struct record_run *run, const struct runtime *runtime, int error,
+                        struct findings *findings)
+{
+    char user[NAME_BYTES];
+    return report_failure(
+        findings,
+        "%s: %s can't write in the directory where it starts (%s). V8 would print its log into the "
+        "program's output there. Nothing was run. cd to a directory where it can write, with -o "
+        "NAME for what perfjit writes; or start node 22 or later itself; or use --runtime none",
+        runtime->name, user_of(run, user), strerror(error));
+}
+
+/* Whether RUNTIME would print into the program's output, which is said even if it is to be quiet.
+ */
+static bool left_out(const struct record_run *run, const struct runtime *runtime)
+{
+    char user[NAME_BYTES];
+    const int error = place_error(run, runtime);
+    if (error)
+        printable_line(stderr,
+                       "perfjit: %s: no switches, so its functions get no names: %s can't write in "
+                       "the directory where %s starts (%s), and V8 would print its log instead",
+                       runtime->name, user_of(run, user),
+                       run->options->words[run->program.command.at], strerror(error));
+    return error;
 }
 
 /* A shell, make, or a program of one's own may start any runtime. */
@@ -123,7 +204,7 @@ static int add_all_runtimes(struct record_run *run, struct findings *findings)
     char names[256] = "";
     for (const struct runtime *runtime = runtimes; runtime->name; runtime++) {
         const struct runtime *inherited = runtime_inherited(runtime);
-        if (!inherited)
+        if (!inherited || left_out(run, inherited))
             continue;
         if (add_runtime(run, inherited, findings))
             return -1;
@@ -132,30 +213,21 @@ static int add_all_runtimes(struct record_run *run, struct findings *findings)
     }
     if (run->options->quiet)
         return 0;
-    printable_line(stderr,
-                   "perfjit: %s: is no runtime that is known; it may start some: the switches of "
-                   "%s are in its environment%s",
-                   run->options->words[run->program.command.at], names,
-                   run->options->verbose ? "" : " (-v: which; --runtime NAME|none)");
+    if (run->options->verbose)
+        printable_line(stderr,
+                       "perfjit: %s: is no runtime that is known; it may start some: the switches "
+                       "of %s are in its environment (--runtime NAME|none)",
+                       run->options->words[run->program.command.at], names);
     if (run->program.copies_stacks && are_copied(stacks_of(run)))
         printable_line(stderr,
                        "perfjit: its words name Python: stacks are copied (not with -g fp)");
-    if (run->options->verbose)
-        printable_line(stderr, "perfjit: %s", run->environment.told);
+    if (!run->options->verbose)
+        return 0;
+    printable_line(stderr, "perfjit: %s", run->environment.told);
+    for (const struct runtime *runtime = runtimes; runtime->name; runtime++)
+        if (runtime->differs && runtime_inherited(runtime))
+            printable_line(stderr, "perfjit: %s: %s", runtime->name, runtime->differs);
     return 0;
-}
-
-/* V8 prints the log that it writes beside its map to standard output where it can't write it. */
-static void warn_of_place(const struct record_run *run, const struct runtime *runtime)
-{
-    if (!runtime->writes_here || run->options->quiet || access(".", W_OK | X_OK) == 0)
-        return;
-    printable_line(
-        stderr,
-        "perfjit: %s: can't write its dump in this directory (%s), and prints lines of a "
-        "log instead: cd to one where it can, with -o NAME for what perfjit writes, or "
-        "--runtime none",
-        runtime->name, strerror(errno));
 }
 
 static int set_switches(struct record_run *run, struct findings *findings)
@@ -169,9 +241,11 @@ static int set_switches(struct record_run *run, struct findings *findings)
         return 0;
     if (!runtime)
         return add_all_runtimes(run, findings);
-    if (add_runtime(run, runtime, findings))
+    const int error = place_error(run, runtime);
+    if (error && !can_write_elsewhere(run, runtime))
+        return refuse_place(run, runtime, error, findings);
+    if (add_runtime(run, error ? runtime->elsewhere : runtime, findings))
         return -1;
-    warn_of_place(run, runtime);
     return run->environment.told ? tell_runtime(run, runtime, findings) : 0;
 }
 
@@ -224,6 +298,47 @@ static int make_raw(struct record_run *run, struct findings *findings)
     return 0;
 }
 
+/* Whether PID has mapped a dump, or has a perf map. */
+static bool logs(pid_t pid)
+{
+    char path[LIVE_ROOT_BYTES + 32], root[LIVE_ROOT_BYTES], *line = NULL;
+    struct live_process live;
+    size_t room = 0;
+    bool found = false;
+    snprintf(path, sizeof path, "/proc/%d/maps", (int)pid);
+    FILE *maps = fopen(path, "re");
+    while (maps && !found && getline(&line, &room, maps) > 0) {
+        const char *file = strchr(line, '/');
+        line[strcspn(line, "\n")] = '\0';
+        found = file && jit_dump_has_name(file);
+    }
+    free(line);
+    if (maps)
+        fclose(maps);
+    if (found || !live_process_read(&live, (uint32_t)pid, UINT64_MAX))
+        return found;
+    snprintf(path, sizeof path, "%s/tmp/perf-%" PRIu32 ".map",
+             live_process_root(root, (uint32_t)pid), live.namespace_pid);
+    return access(path, F_OK) == 0;
+}
+
+/* What a process of RUNTIME would have to be started with. */
+static void tell_missing_switches(const struct runtime *runtime, pid_t pid)
+{
+    static char *words[] = {"", NULL}, directory[] = "DIR";
+    static const struct run_folder folder = {.dumps = directory, .settings = directory};
+    struct runtime_environment environment;
+    if (runtime->writes_map_on_request || logs(pid))
+        return;
+    if (runtime_environment_begin(&environment, words, &folder, false) == 0 &&
+        runtime_environment_add(&environment, runtime) == 0 && environment.told)
+        printable_line(stderr,
+                       "perfjit: -p %d: is %s and logs no JIT code, so its functions get no names. "
+                       "It would have to be started with %s",
+                       (int)pid, runtime->name, environment.told);
+    runtime_environment_free(&environment);
+}
+
 /* Their stacks are copied if one of them wants that. */
 static int find_processes(struct record_run *run, struct findings *findings)
 {
@@ -234,6 +349,8 @@ static int find_processes(struct record_run *run, struct findings *findings)
         if (kill(pid, 0) && errno == ESRCH)
             return report_failure(findings, "-p %d: there is no such process", (int)pid);
         const struct runtime *runtime = program_of_process(pid);
+        if (runtime && !options->quiet && !options->no_runtime)
+            tell_missing_switches(runtime, pid);
         if (!runtime || (run->program.runtime && !runtime->copies_stacks))
             continue;
         run->program.runtime = runtime;
@@ -319,8 +436,9 @@ int record_run_go(struct record_run *run, const struct record_options *options,
     *run =
         (struct record_run){.options = options, .recording = {.fd = -1}, .start = left_over_now()};
     return find_command(run, findings) || choose_event(run, findings) ||
-                   run_folder_make(&run->folder, findings) || set_command(run, findings) ||
-                   make_raw(run, findings) || attach_and_record(run, findings)
+                   run_folder_make(&run->folder, run->program.command.root, findings) ||
+                   set_command(run, findings) || make_raw(run, findings) ||
+                   attach_and_record(run, findings)
                ? -1
                : 0;
 }
@@ -330,7 +448,8 @@ void record_run_release(struct record_run *run, bool keeps)
     if (!keeps) {
         if (run->recorded && run->options->words)
             left_over_remove(&run->recording,
-                             &(struct left_over_request){run->start, run->options->quiet});
+                             &(struct left_over_request){run->start, run->options->quiet,
+                                                         run->program.command.root, NULL});
         attached_processes_remove_dumps(&run->attached);
         if (run->raw)
             unlink(run->raw);
@@ -348,7 +467,10 @@ void record_run_release(struct record_run *run, bool keeps)
 
 /* The output of a run. */
 struct record_output {
-    char *path; /* NAME.perf.data */
+    char *path;            /* NAME.perf.data */
+    char *dsos, *old_dsos; /* the directories of ELF files; NULL: not yet */
+    char **given;          /* owned: dumps that it is given, as PID:FILE */
+    size_t given_count, given_capacity;
     int inject_status;
 };
 
@@ -381,17 +503,72 @@ static int name_output(struct record_output *output, const struct record_options
     return look_beside(output->path, findings);
 }
 
+/* As perf record does with its file: an earlier result becomes NAME.perf.data.old.  What it names
+ * by the path of its ELF files is found there as before. */
+static int keep_earlier(struct record_output *output, struct findings *findings)
+{
+    char *old = NULL;
+    if (asprintf(&output->dsos, "%s.dso", output->path) < 0 ||
+        asprintf(&old, "%s.old", output->path) < 0 ||
+        asprintf(&output->old_dsos, "%s.old.dso", output->path) < 0) {
+        free(old);
+        return report_failure(findings, "out of memory");
+    }
+    int result = 0;
+    if (access(output->path, F_OK) == 0 &&
+        (rename(output->path, old) || dso_dir_put_aside(output->dsos, output->old_dsos)))
+        result = report_failure(findings, "%s: can't keep the earlier result there: %s", old,
+                                strerror(errno));
+    free(old);
+    return result;
+}
+
+/* Give inject the dumps that the run's processes wrote and did not map: the texts are OUTPUT's. */
+static int add_unmapped_dumps(const struct record_run *run, struct record_output *output,
+                              struct inject_options *options)
+{
+    const struct left_over_request request = {run->start, true, run->program.command.root,
+                                              run->folder.dumps};
+    for (uint32_t pid = 1; run->recording.pids && pid < GROWING_PIDS; pid++) {
+        char *text, *path = growing_recording_has_pid(&run->recording, pid)
+                                ? left_over_unmapped_dump(&run->recording, pid, &request)
+                                : NULL;
+        if (!path)
+            continue;
+        int bytes = asprintf(&text, "%" PRIu32 ":%s", pid, path);
+        free(path);
+        if (bytes < 0)
+            return -1;
+        if (array_reserve(output->given, output->given_count, output->given_capacity)) {
+            free(text);
+            return -1;
+        }
+        output->given[output->given_count++] = text;
+        if (recording_request_take(&options->request, KEY_JITDUMP, text))
+            return -1;
+    }
+    return 0;
+}
+
 static int inject_it(const struct record_run *run, struct record_output *output,
                      struct findings *findings)
 {
     struct inject_options options;
+    if (keep_earlier(output, findings))
+        return -1;
     if (inject_options_default(&options, run->raw, output->path, findings) == 0) {
         options.after_record = true;
+        options.follows_pointers = stacks_of(run) && strcmp(stacks_of(run), "fp") == 0;
+        options.request.root = run->program.command.root;
         options.quiet = run->options->quiet;
         options.verbose = run->options->verbose;
-        output->inject_status = inject_recording(&options, findings);
+        if (run->options->words && add_unmapped_dumps(run, output, &options))
+            report_failure(findings, "out of memory");
+        else
+            output->inject_status = inject_recording(&options, findings);
     }
     inject_options_free(&options);
+    dso_dir_refer(output->dsos, output->old_dsos);
     return findings->failure[0] ? -1 : 0;
 }
 
@@ -501,7 +678,12 @@ int record_and_inject(const struct record_options *options)
     else if (!options->quiet)
         tell_next(&run, output.path);
     record_run_release(&run, options->keeps || (result && is_left(&run)));
+    for (size_t i = 0; i < output.given_count; i++)
+        free(output.given[i]);
+    free(output.given);
     free(output.path);
+    free(output.dsos);
+    free(output.old_dsos);
     findings_free(&findings);
     return status;
 }

@@ -2,6 +2,7 @@
 #include "injector/run/record/run_folder.h"
 
 #include "injector/files/full_write.h"
+#include "injector/files/temporary_place.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -136,14 +137,40 @@ static void remove_stale(const char *parent)
 
 /* ---- A folder ---- */
 
-int run_folder_make(struct run_folder *folder, struct findings *findings)
+/* Where it is to be, to be freed; in FOLDER's root if there is a /tmp. */
+static char *parent_of(struct run_folder *folder, const char *root)
 {
-    const char *parent = getenv("TMPDIR");
-    bool is_root = geteuid() == 0;
+    char *inner = root ? path_in(root, "tmp") : NULL;
+    if (inner && access(inner, W_OK) == 0) {
+        folder->root = root;
+        return inner;
+    }
+    free(inner);
+    return strdup(temporary_place());
+}
+
+/* Make the directories that have their names.  Returns 0 or -1. */
+static int make_parts(struct run_folder *folder)
+{
+    const bool is_root = geteuid() == 0;
+    int fd = settle_directory(AT_FDCWD, folder->path, is_root ? 0711 : 0700);
+    int result = fd < 0 || make_directory(fd, "dumps", is_root ? 01777 : 0700) ||
+                 make_directory(fd, "settings", is_root ? 0755 : 0700);
+    folder->lock_fd =
+        result ? -1 : lock(fd); /* without a lock, as on some file systems, it stays */
+    if (fd >= 0)
+        close(fd);
+    return result ? -1 : 0;
+}
+
+int run_folder_make(struct run_folder *folder, const char *root, struct findings *findings)
+{
     *folder = (struct run_folder){.lock_fd = -1};
-    parent = parent && parent[0] == '/' ? parent : "/tmp";
-    remove_stale(parent);
-    char *path = path_in(parent, "perfjit-XXXXXX");
+    char *parent = parent_of(folder, root);
+    char *path = parent ? path_in(parent, "perfjit-XXXXXX") : NULL;
+    if (path)
+        remove_stale(parent);
+    free(parent);
     if (!path)
         return report_failure(findings, "out of memory");
     if (!mkdtemp(path)) {
@@ -154,16 +181,12 @@ int run_folder_make(struct run_folder *folder, struct findings *findings)
     folder->path = path;
     if (name_parts(folder, findings))
         return -1;
-    int fd = settle_directory(AT_FDCWD, path, is_root ? 0711 : 0700);
-    int result = fd < 0 || make_directory(fd, "dumps", is_root ? 01777 : 0700) ||
-                 make_directory(fd, "settings", is_root ? 0755 : 0700);
-    folder->lock_fd =
-        result ? -1 : lock(fd); /* without a lock, as on some file systems, it stays */
-    if (result)
-        fail(path, findings);
-    if (fd >= 0)
-        close(fd);
-    return result ? -1 : 0;
+    return make_parts(folder) ? fail(path, findings) : 0;
+}
+
+const char *run_folder_seen(const struct run_folder *folder, const char *path)
+{
+    return folder->root ? path + strlen(folder->root) : path;
 }
 
 static int write_file(const char *path, const char *text, struct findings *findings)

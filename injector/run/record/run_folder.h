@@ -19,12 +19,18 @@
 struct run_folder {
     char *path; /* NULL: there is none */
     char *dumps, *settings, *messages;
-    int lock_fd; /* -1: there is none */
+    const char *root; /* as the command sees it, its paths begin behind that; or NULL */
+    int lock_fd;      /* -1: there is none */
 };
 
-/* Make it, below $TMPDIR or /tmp.  Returns 0, or -1 with the failure text set.  Release with
- * run_folder_remove in either case. */
-int run_folder_make(struct run_folder *folder, struct findings *findings);
+/* Make it, below $TMPDIR, or in /tmp if that has none or a path with separators; or in the /tmp
+ * below ROOT, a directory that will be the command's root, unless it is NULL or has none.  ROOT
+ * outlives FOLDER.  Returns 0, or -1 with the failure text set.  Release with run_folder_remove in
+ * either case. */
+int run_folder_make(struct run_folder *folder, const char *root, struct findings *findings);
+
+/* PATH, one of those in FOLDER, as the command sees it. */
+const char *run_folder_seen(const struct run_folder *folder, const char *path);
 
 /* Write the files that RUNTIME reads.  Returns 0 or -1 as above. */
 int run_folder_settle(const struct run_folder *folder, const struct runtime *runtime,

@@ -57,7 +57,21 @@ static void set(struct runtime_environment *environment, const char *name, const
 
 /* ---- Switches ---- */
 
-/* TEXT with the folder's places in it, and OWN where '*' stands; to be freed. */
+/* How runtimes take the words of their variables apart; others split at each separator. */
+static const struct variable_rule {
+    const char *variable;
+    const char *quotes; /* between two of which no separator ends a word */
+    bool escapes;       /* by a backslash in them */
+} variable_rules[] = {
+    {"NODE_OPTIONS", "\"", true},        /* node's documentation of NODE_OPTIONS */
+    {"JAVA_TOOL_OPTIONS", "'\"", false}, /* the JVM tool interface's of JAVA_TOOL_OPTIONS */
+    {"MONO_ENV_OPTIONS", "'\"", true},   /* mono(1) */
+    {"ERL_FLAGS", "'\"", true},          /* erl(1): as a shell does */
+};
+
+/* TEXT with the folder's places in it, and OWN where '*' stands; to be freed.  An empty
+ * PHP_INI_SCAN_DIR means no directory, and an empty part of it PHP's own: so where OWN is empty,
+ * the separator behind it goes, and where it is NULL, the part is empty. */
 static char *written_out(const struct runtime_environment *environment, const char *text,
                          const char *own)
 {
@@ -68,11 +82,13 @@ static char *written_out(const struct runtime_environment *environment, const ch
         return NULL;
     for (; *text; text++)
         if (text[0] == '%' && (text[1] == 'd' || text[1] == 'c')) {
-            fputs(text[1] == 'd' ? environment->folder->dumps : environment->folder->settings,
+            const struct run_folder *folder = environment->folder;
+            fputs(run_folder_seen(folder, text[1] == 'd' ? folder->dumps : folder->settings),
                   stream);
             text++;
         } else if (*text == '*') {
-            fputs(own, stream);
+            fputs(own ? own : "", stream);
+            text += own && !*own;
         } else {
             putc(*text, stream);
         }
@@ -83,13 +99,35 @@ static char *written_out(const struct runtime_environment *environment, const ch
     return result;
 }
 
-/* Whether the words WORD stand in the list OWN already. */
-static bool has_word(const char *own, const char *word, char separator)
+/* The end of the word that begins at AT. */
+static const char *word_end(const char *at, const struct runtime_switch *one)
 {
-    size_t bytes = strlen(word);
-    for (const char *at = own; (at = strstr(at, word)); at += bytes)
-        if ((at == own || at[-1] == separator) && (!at[bytes] || at[bytes] == separator))
+    const struct variable_rule *rule = NULL;
+    for (size_t i = 0; i < sizeof variable_rules / sizeof variable_rules[0]; i++)
+        if (strcmp(variable_rules[i].variable, one->variable) == 0)
+            rule = &variable_rules[i];
+    char quote = '\0';
+    for (; *at && (quote || *at != one->separator); at++) {
+        if (quote && rule->escapes && at[0] == '\\' && at[1])
+            at++;
+        else if (*at == quote)
+            quote = '\0';
+        else if (!quote && rule && strchr(rule->quotes, *at))
+            quote = *at;
+    }
+    return at;
+}
+
+/* Whether OWN, the value of the variable of ONE, has WORD. */
+static bool has_word(const char *own, const char *word, const struct runtime_switch *one)
+{
+    const size_t bytes = strlen(word);
+    while (*own) {
+        const char *end = word_end(own, one);
+        if ((size_t)(end - own) == bytes && memcmp(own, word, bytes) == 0)
             return true;
+        own = end + (*end == one->separator);
+    }
     return false;
 }
 
@@ -194,7 +232,7 @@ static char *join(struct runtime_environment *environment, const struct runtime_
 static void apply(struct runtime_environment *environment, const struct runtime_switch *one)
 {
     const char *own = one->variable ? own_value(environment, one->variable) : NULL;
-    char *text = written_out(environment, one->text, own ? own : "");
+    char *text = written_out(environment, one->text, own);
     char *joined = NULL;
     if (!text) {
         environment->no_memory = true;
@@ -209,7 +247,7 @@ static void apply(struct runtime_environment *environment, const struct runtime_
         add_word(environment, environment->command.at + 1, text);
         return;
     }
-    if (is_joined(one) && own && has_word(own, text, one->separator)) {
+    if (is_joined(one) && own && has_word(own, text, one)) {
         free(text);
         return;
     }

@@ -87,7 +87,7 @@ uint64_t stack_counts_size(const struct stack_counts *counts)
     for (size_t i = 0; i < counts->thread_size; i++)
         if (counts->threads[i].used && counts->threads[i].needed_bytes > most)
             most = counts->threads[i].needed_bytes;
-    return (most + COPY_STEP - 1) / COPY_STEP * COPY_STEP;
+    return most > counts->copied_bytes ? (most + COPY_STEP - 1) / COPY_STEP * COPY_STEP : 0;
 }
 
 /* ---- Places ---- */
@@ -201,8 +201,8 @@ void stack_counts_print(struct stack_counts *counts, const struct native_files *
     printable_line(stream,
                    "perfjit: %" PRIu64 " stacks unwound: %" PRIu64 " whole, %" PRIu64
                    " cut by the size of the copy, %" PRIu64 " ended at code without usable tables",
-                   ends[STACK_WHOLE] + ends[STACK_CUT] + ended, ends[STACK_WHOLE], ends[STACK_CUT],
-                   ended);
+                   ends[STACK_WHOLE] + ends[STACK_CUT] + ends[STACK_EMPTY] + ended,
+                   ends[STACK_WHOLE], ends[STACK_CUT], ended);
     if (counts->inferred)
         printable_line(stream,
                        "perfjit:     %" PRIu64
@@ -214,6 +214,12 @@ void stack_counts_print(struct stack_counts *counts, const struct native_files *
                        "perfjit:     %" PRIu64
                        " continue past code without tables and bytes, by the calls that led there",
                        counts->found);
+    if (ends[STACK_EMPTY])
+        printable_line(stream,
+                       "perfjit:     %" PRIu64
+                       " have no bytes of their stack: its page was not present; no size of the "
+                       "copy changes that",
+                       ends[STACK_EMPTY]);
     print_cut(counts, stream);
     if (counts->stop_count)
         qsort(counts->stops, counts->stop_count, sizeof *counts->stops, compare_stops);

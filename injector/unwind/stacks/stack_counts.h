@@ -24,6 +24,7 @@ struct stack_stop {
 
 struct stack_counts {
     uint64_t ends[STACK_ENDS];
+    uint64_t copied_bytes; /* the size of the copies that were cut */
     uint64_t inferred; /* of the whole ones: their outer frames */
     uint64_t found; /* with callers that return_slot.h found; those that are cut are of them, too */
     struct thread_extent *threads; /* by hash */
@@ -37,7 +38,7 @@ int stack_counts_add(struct stack_counts *counts, const struct stack_walker *wal
                      uint64_t thread, enum stack_end end);
 
 /* How large copies would have had to be for all stacks that were cut, of threads of which others
- * are whole; 0: that is not known. */
+ * are whole; 0: that is not known, or those of this size are not enough either. */
 uint64_t stack_counts_size(const struct stack_counts *counts);
 
 /* How many ended in memory that may hold JIT code, of which nothing is known. */

@@ -186,7 +186,8 @@ enum stack_end stack_stitch(struct stack_stitches *stitches, struct stack_walker
                             uint64_t thread, enum stack_end end)
 {
     bool ends_known = walker->ip_count && walker->frames[walker->ip_count - 1].cfa;
-    if (end != STACK_WHOLE && ((end != STACK_CUT && end != STACK_OUTSIDE) || !ends_known))
+    if (end != STACK_WHOLE &&
+        ((end != STACK_CUT && end != STACK_EMPTY && end != STACK_OUTSIDE) || !ends_known))
         return end;
     struct stitch_thread *entry = thread_of(stitches, thread);
     if (!entry || (end == STACK_WHOLE &&

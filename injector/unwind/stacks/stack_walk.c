@@ -281,12 +281,13 @@ static enum chain_end why_no_table(const struct code_spot *spot)
 static enum chain_end why_ended(const struct walk_state *state, const struct code_spot *spot,
                                 enum unwind_result result, uint8_t kind)
 {
-    bool outside =
-        !state->sample->user_stack.cut && state->sample->user_stack.size && state->has_all;
+    bool outside = !state->sample->user_stack.cut && state->has_all;
     switch (result) {
     case UNWIND_END:
         return CHAIN_WHOLE;
     case UNWIND_CUT:
+        if (!state->sample->user_stack.size)
+            return CHAIN_EMPTY;
         return outside ? CHAIN_OUTSIDE : CHAIN_CUT;
     case UNWIND_CALLER:
         return kind == RULE_PLACE ? why_no_table(spot) : CHAIN_NO_CODE;
@@ -364,8 +365,9 @@ static bool weigh(struct stack_walker *walker, struct walk_state *state,
 /* Whether the tables led on to an end that speaks for the caller that was found. */
 static bool is_believed(const struct stack_walker *walker, const struct walk_state *state)
 {
-    bool stopped = walker->chain_end == CHAIN_CUT || walker->chain_end == CHAIN_NO_TABLE ||
-                   walker->chain_end == CHAIN_NOT_LOGGED || walker->chain_end == CHAIN_NO_FILE;
+    bool stopped = walker->chain_end == CHAIN_CUT || walker->chain_end == CHAIN_EMPTY ||
+                   walker->chain_end == CHAIN_NO_TABLE || walker->chain_end == CHAIN_NOT_LOGGED ||
+                   walker->chain_end == CHAIN_NO_FILE;
     return !state->guessed || state->suspected || walker->chain_end == CHAIN_WHOLE ||
            (stopped && state->confirmed);
 }

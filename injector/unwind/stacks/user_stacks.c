@@ -175,6 +175,8 @@ static int visit(void *context, const struct walk_sample *asked, const struct ad
         return 0; /* a kernel thread */
     if (stacks->options.walked && stacks->options.walked(stacks->options.context, &stacks->walker))
         return -1;
+    if (sample.user_stack.cut && sample.user_stack.size > stacks->counts.copied_bytes)
+        stacks->counts.copied_bytes = sample.user_stack.size;
     return stack_counts_add(&stacks->counts, &stacks->walker, thread, end);
 }
 

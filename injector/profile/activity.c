@@ -1,5 +1,5 @@
 /* See activity.h. */
-#include "injector/compare/kept_runs/activity.h"
+#include "injector/profile/activity.h"
 
 #include <stdlib.h>
 #include <string.h>

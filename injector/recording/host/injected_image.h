@@ -13,6 +13,14 @@ const char *injected_image(const struct records *records);
  * into it are missing, too. */
 const char *injected_image_gone(const struct records *records, const char *root);
 
+/* Where the first image is that was moved with its recording: perf looks for it where it was. NULL:
+ * it was not; the caller frees it. */
+char *injected_image_moved(const struct records *records, const char *root);
+
+/* Where the image NAME of the recording at PROFILE is if both were moved together: X.dso/ID/NAME
+ * beside PROFILE.  NULL if NAME is no such path, or without memory; the caller frees it. */
+char *injected_image_beside(const char *profile, const char *name);
+
 /* Whether the file at PATH is named like one. */
 bool injected_image_is(const char *path);
 
