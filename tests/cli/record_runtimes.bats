@@ -322,7 +322,7 @@ end_jvm() {
         kill -0 $pid
         end_jvm
         says "-p $pid: java can't write its perf map: it takes no requests"
-        ! grep threads "$BATS_TEST_TMPDIR/said"
+        ! grep threads "$BATS_TEST_TMPDIR/said" || complain "$(cat "$BATS_TEST_TMPDIR/said")"
     done
 }
 

@@ -260,7 +260,7 @@ program_is_named() {
     # Whose totals report shows first, and the interpreter's only if it is told to.
     perfjit report -q perf.data >report
     [[ $(sed -n 2,4p report) == *" jit "*work*" jit "*module*" jit "*mix* ]] || complain "$(head -5 report)"
-    ! grep _PyEval report
+    ! grep _PyEval report || complain "$(head -3 report)"
     grep -qx "Python's functions by total; with the interpreter's own: --sort self" report
     perfjit report -q --sort self perf.data | grep -q _PyEval
     # The program's own functions are nearest, and mix most often.
