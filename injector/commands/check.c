@@ -312,9 +312,9 @@ const struct argp check_argp = {
     .doc =
         "Say what is wrong with a recording or a dump, why samples in JIT code stay [unknown], and "
         "what to do.  Nothing is changed.\v"
-        "FILE is " DEFAULT_FILES ". "
-        "Dumps that are given beside a recording, or with --jitdump, are used for it, and checked. "
-        " Only the address "
+        "FILE is " DEFAULT_FILES ".  "
+        "Dumps that are given beside a recording, or with --jitdump, are used for it, and "
+        "checked.  Only the address "
         "of a sample is checked, and with --chains its call chain.\n\n"
         "Exit status:\n"
         "  0  sound, and every sample in JIT code has a name\n"
