@@ -213,8 +213,8 @@ static int find_most_unknown(const struct view_input *input, const struct call_f
     return weights ? 0 : -1;
 }
 
-/* Why most of the JIT code's samples that are unknown are that; NULL: there are none, or the
- * recording has been injected. */
+/* Why most of the JIT code's samples that are unknown are that; NULL: there are none, or no
+ * process logged code and perfjit inject kept no reasons. */
 static const char *main_cause(const struct view_input *input, struct findings *findings)
 {
     struct sample_census census = {0};
@@ -222,8 +222,10 @@ static const char *main_cause(const struct view_input *input, struct findings *f
                                              .processes = &input->recording.processes,
                                              .timelines = input->recording.timelines};
     const char *cause = NULL;
-    if (input->recording.processes.count &&
-        kept_census_or_take(&census, &question, findings) == 0 && census.group_count)
+    bool found = input->recording.processes.count
+                     ? kept_census_or_take(&census, &question, findings) == 0
+                     : kept_census_read(&census, question.records->file) == 1;
+    if (found && census.group_count)
         cause = sample_cause_what(census.groups[0].cause);
     sample_census_free(&census);
     return cause;

@@ -339,6 +339,8 @@ refused() {
     run -3 --separate-stderr perfjit check --json "$out"
     read -r unknown samples < <(jq -r '.profile.samples | "\(.jit_unknown) \(.total)"' <<<"$output")
     [ "$unknown" -ge 10 ]
+    rm "$map"
+    perfjit report -q -n 1 "$out" | grep ' unknown: its perf map does not have this address (perfjit check)$'
     perfjit report -q --json "$out" | jq -e --argjson unknown "$unknown" --argjson samples "$samples" '
         ([.functions[] | select(.module == "anon" and .kind == "unknown").self] | add) * $samples == $unknown * .total
         and ([.functions[] | select(.module | startswith("jit-"))] | length) == 0' || complain "$(perfjit report "$out")"
