@@ -258,14 +258,17 @@ static bool were_copied(const struct perf_file *file)
            (words && memmem(words->bytes, words->size, word, strlen(word)));
 }
 
+/* Whether the chain of SAMPLE leaves the program for an address that is no code.  Beyond main that
+ * means nothing: what calls main has no frame pointer in a static program. */
 static bool has_unknown_caller(const struct call_profile *profile, const struct call_sample *sample)
 {
-    if (!sample->node)
-        return false;
-    uint32_t node = profile->nodes[sample->node].parent;
-    for (; node; node = profile->nodes[node].parent)
-        if (profile->frames[profile->nodes[node].frame].kind == FRAME_UNKNOWN)
+    for (uint32_t node = sample->node; node; node = profile->nodes[node].parent) {
+        const struct call_frame *frame = &profile->frames[profile->nodes[node].frame];
+        if (strcmp(call_profile_string(profile, frame->name), "main") == 0)
+            return false;
+        if (node != sample->node && frame->kind == FRAME_UNKNOWN && !frame->module)
             return true;
+    }
     return false;
 }
 

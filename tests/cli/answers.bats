@@ -406,10 +406,37 @@ record_recursion() {
     ! grep '^of them' table || complain "$(cat table)"
 }
 
+# leave_code MOST: torn, as fp, where MOST chains have an address that is no code instead of JIT code that main called.
+leave_code() {
+    local called
+    called=$(perf script -i fp -F ip,sym 2>/dev/null | awk '$2 == "main" { print called; exit } { called = $1 }')
+    perl -0777 -pe 'BEGIN { ($called, $most) = splice @ARGV, 0, 2; $called = pack "Q<", hex $called }
+        s/\Q$called\E/$count++ < $most ? pack("Q<", 0x1000) : $called/ge' "$called" "$1" fp >torn
+}
+
+@test "a program without frame pointers is told by a fifth of the samples whose caller is no code" {
+    local all form
+    for form in fp bare stacks; do # beyond main that is no news, code that nobody logged is another cause, copied stacks have all
+        perfjit report -q $form >table
+        ! grep 'frame pointers' table || complain "$form: $(tail -1 table)"
+    done
+    all=$(perfjit report -q --json fp | jq .samples)
+    leave_code $((all * 18 / 100))
+    perfjit report -q torn >table
+    ! grep 'frame pointers' table || complain "$(tail -1 table)"
+    leave_code $((all * 30 / 100))
+    perfjit report -q torn >table
+    grep -qE '^(29|30) % of the samples have an \[unknown\] caller: .* perf record --call-graph dwarf \(' table || complain "$(tail -1 table)"
+}
+
 @test "a table says how many rows it leaves out" {
     perfjit report -q --by kind -n 1 node >table
     [ "$(sed -n 's/^\.\.\. and \([0-9]*\) more (--rows N)$/\1/p' table)" = $(($(perfjit report -q --by kind --json node | jq '.rows | length') - 1)) ]
     ! perfjit report -q --by kind -n 0 node | grep 'more (--rows' || complain "it is there"
+    rows=$(perfjit report -q --json node | jq '.functions | length')
+    perfjit report -q -n $((rows - 2)) node | grep -Fx '... and 2 more functions (--rows N)'
+    perfjit report -q -n $((rows - 1)) node | grep -Fx '... and 1 more function (--rows N)'
+    perfjit report -q --callers '' -n $((rows - 1)) node | grep -Fx '... and 1 more function (--rows N)'
 }
 
 @test "the recording itself is no output" {
