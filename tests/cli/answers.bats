@@ -201,6 +201,25 @@ nearly_same() {
     says "no function has 'no_such_function' in its name"
 }
 
+# heads WAY NAME FILE: the names of the functions whose table of callers or callees is printed.
+heads() {
+    perfjit report -q --full-names -n 0 "$1" "$2" "$3" | sed -nE 's/^ {0,3}[0-9.]+% +[0-9.]+  (.*) \(.*\)$/\1/p' | sort -u
+}
+
+@test "the name of a function is that function alone, though longer names have it in them; a part of names is all of these" {
+    local way name names
+    names=$(perfjit report -q --json node | jq -r '.functions[].name')
+    name=$(awk 'NR == FNR { all[NR] = $0; n = NR; next }
+        length($0) > 2 { for (i = 1; i <= n; i++) if (all[i] != $0 && index(all[i], $0)) { print; exit } }' <(echo "$names") <(echo "$names"))
+    [ -n "$name" ] || complain "no name is a part of another"
+    for way in --callers --callees; do
+        [ "$(heads $way '(anonymous)' node)" = '(anonymous)' ] || complain "$(heads $way '(anonymous)' node)"
+        [ "$(heads $way "$name" node)" = "$name" ] || complain "$name: $(heads $way "$name" node)"
+        heads $way anonymous node | same /dev/stdin <(grep -F anonymous <<<"$names" | sort -u)
+        heads $way tj:: fp | same /dev/stdin <(perfjit report -q --json fp | jq -r '.functions[].name' | grep -F tj:: | sort -u)
+    done
+}
+
 # ---- Formats and their readers ----
 
 # bats test_tags=live

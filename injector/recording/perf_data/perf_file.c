@@ -42,8 +42,8 @@ static int map_file(struct perf_file *file, int fd, struct findings *findings)
         return report_failure(findings, "%s: not a regular file", file->path);
     if (status.st_size < PERF_PIPE_HEADER_BYTES)
         return report_failure(
-            findings, "%s: not a perf.data file: only %lld bytes long; was perf record killed?",
-            file->path, (long long)status.st_size);
+            findings, "%s: not a perf.data file: only %zu byte%s long; was perf record killed?",
+            file->path, (size_t)status.st_size, plural((uint64_t)status.st_size));
     file->size = (size_t)status.st_size;
     file->data = file_bytes(fd, &status);
     if (!file->data)
