@@ -418,6 +418,8 @@ record_recursion() {
     done
 }
 
+# Their names are in node's own file, which no recording holds.
+# bats test_tags=live
 @test "the table says how much garbage collectors and compilers took, as diff counts it" {
     perfjit report -q node >table
     grep -qE '^of them ([0-9.]+ % garbage collector, )?[0-9.]+ % JIT compilers$' table || complain "$(tail -3 table)"

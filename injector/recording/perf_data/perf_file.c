@@ -95,6 +95,10 @@ static int read_event(struct perf_file *file, struct perf_event *event, uint64_t
 static int read_events(struct perf_file *file, const struct perf_section *attrs,
                        uint64_t entry_bytes, struct findings *findings)
 {
+    /* perf 6.12 leaves such a file, and ends with status 0, where /sys is not mounted. */
+    if (attrs->size == 0)
+        return report_failure(
+            findings, "%s: has no events: perf recorded nothing; is /sys mounted?", file->path);
     if (entry_bytes < PERF_ATTR_MIN_BYTES + PERF_SECTION_BYTES || !section_inside(file, attrs) ||
         attrs->size < entry_bytes || attrs->size % entry_bytes)
         return report_failure(findings,

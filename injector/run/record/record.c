@@ -616,7 +616,10 @@ static void tell_end(const struct record_run *run)
         printable_line(stderr, "perfjit: python ran: its functions are seen only in copied "
                                "stacks: -g dwarf");
     if (!run->recording.samples)
-        printable_line(stderr, "perfjit: there are no samples: it ran too briefly, or slept");
+        printable_line(stderr, "perfjit: there are no samples: it ran too briefly, or slept%s",
+                       access("/sys/devices/system/cpu", F_OK)
+                           ? ", or perf found no processor: /sys is not mounted"
+                           : "");
 }
 
 static void tell_next(const struct record_run *run, const char *output)
