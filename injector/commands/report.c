@@ -286,8 +286,8 @@ static void put_unknown_callers(const struct view_input *input)
             unknown += profile_choice_weight(&input->choice, &profile->samples[i]);
     if ((double)unknown > MANY_UNKNOWN * (double)input->totals.all)
         printf("%.0f %% of the samples have an [unknown] caller: the program keeps no frame "
-               "pointers; perf record --call-graph dwarf (perfjit record -g dwarf) finds callers "
-               "without\n",
+               "pointers; perf record --call-graph dwarf (perfjit record -g dwarf) finds the "
+               "callers of code with unwind tables\n",
                100 * (double)unknown / (double)input->totals.all);
 }
 

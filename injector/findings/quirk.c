@@ -98,7 +98,7 @@ static const struct quirk_text texts[QUIRKS] = {
     [QUIRK_HDR_NO_TABLE] = {"hdr-no-table", "An .eh_frame_hdr has no search table, or an empty one",
                             "LLVM ORC", "makes a table of its own", NOT_A_FINDING},
     [QUIRK_FRAME_NO_END] = {"frame-no-end", "An .eh_frame does not end with a zero length",
-                            "V8, LLVM ORC", "ends it at the header", NOT_A_FINDING},
+                            "V8, LLVM ORC, CPython 3.13", "ends it at the header", NOT_A_FINDING},
     [QUIRK_FRAME_ELSEWHERE] =
         {"frame-elsewhere",
          "FDEs are relative to their place in the process, which is not in the record; perf "
@@ -181,7 +181,9 @@ const struct quirk_text *quirk_text(enum quirk quirk)
 bool quirk_is_usual(enum quirk quirk)
 {
     return quirk == QUIRK_UNWIND_EMPTY || quirk == QUIRK_LINES_BIASED ||
-           quirk == QUIRK_FILES_OVERWRITTEN;
+           quirk == QUIRK_FILES_OVERWRITTEN ||                              /* V8 */
+           quirk == QUIRK_TID_IMPOSSIBLE || quirk == QUIRK_LINES_OUTSIDE || /* Erlang */
+           quirk == QUIRK_FRAME_NO_END;                                     /* CPython 3.13 */
 }
 
 void quirk_print_all(FILE *stream)

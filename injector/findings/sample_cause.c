@@ -59,8 +59,8 @@ static const struct cause_text texts[CAUSES] = {
         {"not-logged", "no function that was logged ever had this address",
          "the runtime should log this code too: stubs, trampolines, interpreters, inline caches"},
     [CAUSE_NOT_IN_MAP] = {"not-in-map", "its perf map does not have this address",
-                          "the map may have been written before the function was compiled; a "
-                          "jitdump has the times, too"},
+                          "the map may have been written before the function was compiled, or "
+                          "after its code was freed; a jitdump has the times, too"},
     [CAUSE_INJECTED] = {"injected", "left without a name when the recording was injected",
                         "check the recording as perf record wrote it; this one does not keep the "
                         "reasons, as it was passed through a stream, or perf or an older perfjit "

@@ -470,10 +470,11 @@ static void print_summary(struct injection *run, const struct inject_options *op
         functions += jit_process_own_functions(&run->in.processes.items[i]);
         from_perf_maps += run->in.processes.items[i].perf_map_counts.functions;
     }
-    if (from_perf_maps)
-        snprintf(note, sizeof note, " (%zu function%s from perf maps)", from_perf_maps,
-                 plural(from_perf_maps));
     functions -= run->calls.added;
+    if (from_perf_maps && from_perf_maps == functions)
+        snprintf(note, sizeof note, " from perf maps");
+    else if (from_perf_maps)
+        snprintf(note, sizeof note, " (%zu from perf maps)", from_perf_maps);
     findings_print(findings, stderr);
     if (options->after_record && run->in.processes.no_code)
         tell_no_code(run, findings);

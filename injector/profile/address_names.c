@@ -5,9 +5,9 @@
 #include "injector/arrays/bisect.h"
 #include "injector/log/lines/code_lines.h"
 #include "injector/log/lines/line_entry.h"
-#include "injector/recording/host/injected_image.h"
 #include "injector/native/symbols/demangle.h"
 #include "injector/profile/frame_name.h"
+#include "injector/recording/host/injected_image.h"
 #include "injector/text/file_name.h"
 
 #include <stdlib.h>
@@ -156,11 +156,13 @@ static int add_jit(struct address_names *names, struct line_text symbol, bool in
                             .stands_in = name.inlined && !inlined});
 }
 
-/* Add code that nothing names: by the file that it is in, if there is one. */
+/* Add code that nothing names: by the file that it is in, if there is one.  An image of perfjit
+ * inject has gaps between its functions: code there is in memory, as without the image. */
 static int add_unknown(struct address_names *names, const char *path)
 {
-    const char *module = path ? file_name_of(path) : "";
-    bool is_file = path && path[0] == '/' && path[1] != '/';
+    bool is_image = path && injected_image_is(path);
+    const char *module = is_image ? "anon" : path ? file_name_of(path) : "";
+    bool is_file = path && path[0] == '/' && path[1] != '/' && !is_image;
     const struct call_frame frame = {.name = add_text(names, "[unknown]", strlen("[unknown]")),
                                      .module = add_text(names, module, strlen(module)),
                                      .kind = is_file ? FRAME_NATIVE : FRAME_UNKNOWN};

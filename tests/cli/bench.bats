@@ -272,7 +272,8 @@ c' \"d'\" ''"
 function hot(n) { let s = 0; for (let i = 0; i < n; i++) s += (Math.sqrt(i) * i) % 7; return s; }
 let all = 0; for (let i = 0; i < 300; i++) all += hot(20000);
 END
-    perfjit bench -q --warmup 0 -o node.bench --base 'node work.js' --new 'node work.js'
+    perfjit bench --warmup 0 -o node.bench --base 'node work.js' --new 'node work.js' 2>said
+    [ "$(grep -c '^perfjit: node: ' said)" -eq 1 ] || complain "$(cat said)"
     [ "$(ls node.bench/*.run | wc -l)" = 20 ]
     [ "$(du -sk node.bench | cut -f1)" -le 2048 ]
     mkdir -p "$root/dev"

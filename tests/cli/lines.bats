@@ -205,7 +205,7 @@ check_chains() {
 # bats test_tags=all
 @test "first lines in front of their functions: the same" {
     check_chains in-front
-    run --separate-stderr perfjit inject -i in-front.data -o "$BATS_TEST_TMPDIR/out.data"
+    run --separate-stderr perfjit inject -v -i in-front.data -o "$BATS_TEST_TMPDIR/out.data"
     exits 0
     says '11 x lines-outside'
 }

@@ -313,7 +313,7 @@ refused() {
 @test "a record for all functions of a mapping, not for each" {
     recorded java
     perfjit inject -v -i java.data -o "$out" --rows body --perf-map "$(perf script -F pid -G -i java.data | sort | uniq -c | sort -n | awk 'END { print $2 }'):maps/java.map" 2>err
-    [[ $(cat err) =~ \(([0-9]+)\ functions\ from\ perf\ maps\) && ${BASH_REMATCH[1]} -ge 100 ]] || complain "$(cat err)"
+    [[ $(cat err) =~ ([0-9]+)\ functions\ from\ perf\ maps\ in && ${BASH_REMATCH[1]} -ge 100 ]] || complain "$(cat err)"
     [[ $(cat err) =~ mappings:\ ([0-9]+)\ of\ JIT\ code\ added && ${BASH_REMATCH[1]} -le 20 ]] || complain "$(cat err)"
 }
 
@@ -332,10 +332,22 @@ refused() {
     [ "$(truth anon "$out")" -ge 100 ]
 }
 
+@test "code in a gap of the image is unknown JIT code: report and check count it alike" {
+    local unknown samples
+    awk '$3 !~ /^function_(11|12|13)$/' "maps/${map##*/}" >"$map"
+    perfjit inject -q -i anon.data -o "$out"
+    run -3 --separate-stderr perfjit check --json "$out"
+    read -r unknown samples < <(jq -r '.profile.samples | "\(.jit_unknown) \(.total)"' <<<"$output")
+    [ "$unknown" -ge 10 ]
+    perfjit report -q --json "$out" | jq -e --argjson unknown "$unknown" --argjson samples "$samples" '
+        ([.functions[] | select(.module == "anon" and .kind == "unknown").self] | add) * $samples == $unknown * .total
+        and ([.functions[] | select(.module | startswith("jit-"))] | length) == 0' || complain "$(perfjit report "$out")"
+}
+
 # ---- What is said ----
 
 @test "the summary counts the functions, and -v tells the map and what became of its lines" {
-    grep -q ': 42 functions (42 functions from perf maps) in 1 image' anon.err
+    grep -q ': 42 functions from perf maps in 1 image' anon.err
     grep -q ": read $map" anon.err
     grep -q 'perf map: entries: 43, functions used: 42; entries in files: 0, outside executable memory: 1, reaching out of it: 1' anon.err
 }
@@ -469,7 +481,7 @@ refused() {
     rm -f $map
     map=
     exits 3
-    says "perf-$two.map: belongs to user 12345" "(42 functions from perf maps)"
+    says "perf-$two.map: belongs to user 12345" " 42 functions from perf maps in "
     [ "$(truth one "$out")" -ge 20 ]
 }
 

@@ -214,6 +214,19 @@ static void test_different_programs_are_told(void **state)
     head = head_of(two, COUNT(two), one_program);
     assert_says(head, "warning: the sides have 0 % of their time in functions that both have");
     free(head);
+    static const struct made_stack renamed[] = {{{JIT("hot", "TurboFan")}, NULL, {50000, 0}},
+                                                {{JIT("cold", "TurboFan")}, NULL, {0, 50000}},
+                                                {{NATIVE("main")}, NULL, {20000, 20000}}};
+    head = head_of(renamed, COUNT(renamed), one_program);
+    assert_says(head, "warning: the sides have 0 % of their JIT code's time in functions that both "
+                      "have; give the source files of both the same names");
+    free(head);
+    static const struct made_stack little[] = {{{JIT("hot", "TurboFan")}, NULL, {500, 0}},
+                                               {{JIT("cold", "TurboFan")}, NULL, {0, 500}},
+                                               {{NATIVE("main")}, NULL, {90000, 90000}}};
+    head = head_of(little, COUNT(little), one_program);
+    assert_null(strstr(head, "warning"));
+    free(head);
 }
 
 /* All runs alike: nothing is divided by 0, and what differs does. */

@@ -279,6 +279,14 @@ static void tell_leftover(struct bench_work *work, enum bench_side side, const c
                    is_one ? "" : ", ...", is_one ? "it does" : "they do", is_one ? "it" : "them");
 }
 
+/* SIDE's settings and event are reported.  The same program on the other side has the same. */
+static void set_told(struct bench_work *work, enum bench_side side)
+{
+    for (int other = 0; other < BENCH_SIDES; other++)
+        if (work->words[other] && !strcmp(work->words[other][0], work->words[side][0]))
+            work->told[other] = true;
+}
+
 /* COMMAND: SIDE's, as PLACE says; KEPT: the file of its profile, or NULL.  Returns 0, or -1 with
  * the failure text set.  Free with forget_command in either case. */
 static int make_command(struct bench_command *command, struct bench_work *work,
@@ -291,7 +299,7 @@ static int make_command(struct bench_command *command, struct bench_work *work,
     command->record.name = bench_folder_file(work->folder.path, raw, findings);
     command->record.quiet = work->options->quiet || work->told[side];
     command->kept = kept ? bench_folder_file(work->folder.path, kept, findings) : NULL;
-    work->told[side] = true;
+    set_told(work, side);
     work->turn++;
     show_progress(work, place);
     return command->record.name && (!kept || command->kept) ? 0 : -1;
