@@ -39,6 +39,9 @@ printf '%-40s%s\n' "perf report, before" "after perfjit inject" \
 echo
 paste -d '|' <(column before) <(column after) | awk -F '|' '{ printf "%-40s%s\n", $1, $2 }'
 echo
+if grep -q ' 0x' after && "$build/perfjit" check perf.data >/dev/null 2>&1; then
+    printf '%s\n\n' "What has no name now is in libraries without symbols (libc6-dbg has libc's), not in JIT code."
+fi
 shown=${out#"$OLDPWD/"}
 echo "Look around:         perf report -i $shown/perf.jit.data"
 echo "Profile a program:   perf record -k mono -g node --perf-prof app.js && ${build#"$OLDPWD/"}/perfjit inject"

@@ -308,8 +308,8 @@ RARE static int check_whole(struct map_file *file, int fd, const struct stat *st
     atomic_store(&file->others_append, false);
     pm_error_keep(file->first_error, -ESTALE,
                   "%s: somebody (another JIT in this process?) made the file empty or wrote over "
-                  "it, and %ju lines are lost; lines go on",
-                  file->path, (uintmax_t)lines);
+                  "it, and %ju line%s lost; lines go on",
+                  file->path, (uintmax_t)lines, lines == 1 ? " is" : "s are");
     return 0;
 }
 

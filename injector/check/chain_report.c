@@ -184,7 +184,8 @@ static void report_places(struct report *report, const struct chain_rows *rows, 
             report_row(report, &rows->items[i]);
     }
     if (bad > said)
-        report_line(report, "%8s %zu more functions and files: -v", "", bad - said);
+        report_line(report, "%8s %zu more %s: -v", "", bad - said,
+                    bad - said == 1 ? "function or file" : "functions and files");
     report_close_array(report);
 }
 

@@ -124,17 +124,17 @@ static void report_verdict(struct report *report, const struct records *records,
                            const struct sample_census *census, const struct findings *findings,
                            uint64_t misled, const char *image, const char *moved, bool gone)
 {
-    uint64_t lost = findings_lost(findings);
+    uint64_t lost = findings_lost(findings), in_jit = census->unknown + census->named;
     uint32_t pid;
     if (image && census->is_kept)
         report_line(report, "injected already, with %s: the counts are of when that was done",
                     image);
     if (misled)
-        report_line(report, "%" PRIu64 " call chains are ended by wrong unwind tables of JIT code",
-                    misled);
+        report_line(report, "%" PRIu64 " call chain%s %s ended by wrong unwind tables of JIT code",
+                    misled, plural(misled), is_or_are(misled));
     if (census->unknown)
-        report_line(report, "%" PRIu64 " of %" PRIu64 " samples in JIT code stay [unknown]",
-                    census->unknown, census->unknown + census->named);
+        report_line(report, "%" PRIu64 " of %" PRIu64 " sample%s in JIT code stay%s [unknown]",
+                    census->unknown, in_jit, plural(in_jit), verb_ending(census->unknown));
     if (lost)
         report_line(report, "%" PRIu64 " part%s of the input would be lost", lost, plural(lost));
     if (moved)

@@ -13,6 +13,7 @@
 #include "injector/profile/run_file.h"
 #include "injector/profile/view_input.h"
 #include "injector/text/file_name.h"
+#include "injector/text/plural.h"
 #include "injector/text/printable_text.h"
 
 #include <stdlib.h>
@@ -403,7 +404,8 @@ static bool gate_closes(const struct diff_options *options, const struct verdict
 static char *title_of(const struct diff_options *options)
 {
     char *text, *printable;
-    int bytes = options->bench_count == 0 ? asprintf(&text, "%zu recordings", options->file_count)
+    int bytes = options->bench_count == 0 ? asprintf(&text, "%zu recording%s", options->file_count,
+                                                     plural(options->file_count))
                 : options->bench_count == 1
                     ? asprintf(&text, "%s", file_name_of(options->benches[0]))
                     : asprintf(&text, "%s, then %s", options->benches[0], options->benches[1]);

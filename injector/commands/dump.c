@@ -17,6 +17,7 @@
 #include "injector/log/jitdump/newest_records.h"
 #include "injector/text/help_text.h"
 #include "injector/text/json_writer.h"
+#include "injector/text/plural.h"
 #include "injector/text/printable_text.h"
 
 #include <argp.h>
@@ -401,8 +402,9 @@ static void print_torn(const struct field_writer *writer, const struct jit_recor
         json_number(writer->json, "bytes", record->extent);
         json_end_object(writer->json);
     } else {
-        printf("     -  0x%08" PRIx64 "  %s %" PRIu64 " bytes\n", record->offset,
-               repeated ? "the same as in front of it:" : "no record in", record->extent);
+        printf("     -  0x%08" PRIx64 "  %s %" PRIu64 " byte%s\n", record->offset,
+               repeated ? "the same as in front of it:" : "no record in", record->extent,
+               plural(record->extent));
     }
 }
 
@@ -519,7 +521,7 @@ int dump_command(int argc, char **argv)
         return EXIT_UNREADABLE;
     }
     if (unsound)
-        printable_line(stderr, "perfjit: %s: %" PRIu64 " records are not sound", options.path,
-                       unsound);
+        printable_line(stderr, "perfjit: %s: %" PRIu64 " record%s %s not sound", options.path,
+                       unsound, plural(unsound), is_or_are(unsound));
     return unsound ? EXIT_DAMAGED : EXIT_SOUND;
 }

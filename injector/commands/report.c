@@ -260,15 +260,15 @@ static bool were_copied(const struct perf_file *file)
            (words && memmem(words->bytes, words->size, word, strlen(word)));
 }
 
-/* A caller in memory that nobody logged is found, and only has no name. */
-static bool has_lost_caller(const struct call_profile *profile, const struct call_sample *sample)
+/* Whether the chain of SAMPLE leaves the program for an address that is no code.  Beyond main that
+ * means nothing: what calls main has no frame pointer in a static program. */
+static bool has_unknown_caller(const struct call_profile *profile, const struct call_sample *sample)
 {
-    if (!sample->node)
-        return false;
-    uint32_t node = profile->nodes[sample->node].parent;
-    for (; node; node = profile->nodes[node].parent) {
+    for (uint32_t node = sample->node; node; node = profile->nodes[node].parent) {
         const struct call_frame *frame = &profile->frames[profile->nodes[node].frame];
-        if (frame->kind == FRAME_UNKNOWN && !*call_profile_string(profile, frame->module))
+        if (strcmp(call_profile_string(profile, frame->name), "main") == 0)
+            return false;
+        if (node != sample->node && frame->kind == FRAME_UNKNOWN && !frame->module)
             return true;
     }
     return false;
@@ -284,7 +284,7 @@ static void put_unknown_callers(const struct view_input *input)
         return;
     for (size_t i = 0; i < profile->sample_count; i++)
         if (profile_choice_has(&input->choice, profile, &profile->samples[i]) &&
-            has_lost_caller(profile, &profile->samples[i]))
+            has_unknown_caller(profile, &profile->samples[i]))
             unknown += profile_choice_weight(&input->choice, &profile->samples[i]);
     if ((double)unknown > MANY_UNKNOWN * (double)input->totals.all)
         printf("%.0f %% of the samples have an [unknown] caller: the program keeps no frame "

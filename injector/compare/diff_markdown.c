@@ -1,6 +1,7 @@
 /* See diff_markdown.h. */
 #include "injector/compare/diff_markdown.h"
 
+#include "injector/text/plural.h"
 #include "injector/text/printable_text.h"
 
 #include <ctype.h>
@@ -183,11 +184,12 @@ static int put_rows(struct markdown *markdown, enum run_table table, piece_write
     while (result > 0 && shown < count && shown < markdown->report->most_rows)
         if ((result = put_piece(markdown, write, shown)) > 0)
             shown++;
+    size_t left = count - shown;
     if (result == 0)
-        fprintf(markdown->stream, "\n%zu more %s are left out: this is limited to %zu KiB.\n",
-                count - shown, what, markdown->most_bytes / 1024);
-    else if (result > 0 && shown < count)
-        fprintf(markdown->stream, "\n... and %zu more %s.\n", count - shown, what);
+        fprintf(markdown->stream, "\n%zu more %s%s %s left out: this is limited to %zu KiB.\n",
+                left, what, plural(left), is_or_are(left), markdown->most_bytes / 1024);
+    else if (result > 0 && left)
+        fprintf(markdown->stream, "\n... and %zu more %s%s.\n", left, what, plural(left));
     return result;
 }
 
@@ -198,9 +200,9 @@ static int put_places(struct markdown *markdown)
     if (!markdown->report->set->lines_of)
         return 1;
     int result = put_piece(markdown, write_line_columns, 0);
-    result = result > 0 ? put_rows(markdown, BY_LINE, write_line, "lines") : result;
+    result = result > 0 ? put_rows(markdown, BY_LINE, write_line, "line") : result;
     result = result > 0 ? put_piece(markdown, write_instruction_columns, 0) : result;
-    return result > 0 ? put_rows(markdown, BY_INSTRUCTION, write_instruction, "instructions")
+    return result > 0 ? put_rows(markdown, BY_INSTRUCTION, write_instruction, "instruction")
                       : result;
 }
 
@@ -212,9 +214,10 @@ int diff_markdown_put(FILE *stream, const struct diff_report *report, size_t mos
     result = result > 0 ? put_places(&markdown) : result;
     result = result > 0 ? put_piece(&markdown, write_function_columns, 0) : result;
     if (result > 0)
-        return put_rows(&markdown, BY_FUNCTION, write_function, "functions") < 0 ? -1 : 0;
+        return put_rows(&markdown, BY_FUNCTION, write_function, "function") < 0 ? -1 : 0;
+    size_t left = report->verdicts.tables[BY_FUNCTION].count;
     if (result == 0)
-        fprintf(stream, "\n%zu functions are left out: this is limited to %zu KiB.\n",
-                report->verdicts.tables[BY_FUNCTION].count, most_bytes / 1024);
+        fprintf(stream, "\n%zu function%s %s left out: this is limited to %zu KiB.\n", left,
+                plural(left), is_or_are(left), most_bytes / 1024);
     return result;
 }

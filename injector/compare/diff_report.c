@@ -1,6 +1,7 @@
 /* See diff_report.h. */
 #include "injector/compare/diff_report.h"
 
+#include "injector/text/plural.h"
 #include "injector/text/printable_text.h"
 
 #include <math.h>
@@ -188,9 +189,9 @@ void diff_report_put_head(FILE *stream, const struct diff_report *report)
     const struct compared_row *total = &verdicts->total;
     if (!verdicts->enough) {
         fprintf(stream,
-                "no verdict: %zu against %zu runs are too few to tell a change from noise; at "
+                "no verdict: %zu against %zu run%s are too few to tell a change from noise; at "
                 "least 4 against 4, or 6 pairs (--paired)\n",
-                report->set->base, report->set->new);
+                report->set->base, report->set->new, plural(report->set->new));
         return;
     }
     fprintf(stream, "%s: %+.1f %% in all, %zu against %zu runs%s, p %.4f\n",

@@ -1,6 +1,7 @@
 /* See diff_text.h. */
 #include "injector/compare/diff_text.h"
 
+#include "injector/text/plural.h"
 #include "injector/text/printable_text.h"
 
 #include <stdlib.h>
@@ -62,7 +63,8 @@ static void put_functions(FILE *stream, const struct diff_report *report)
         free(move);
     }
     if (rows->count > report->most_rows)
-        fprintf(stream, "... and %zu more functions (--rows N)\n", rows->count - report->most_rows);
+        fprintf(stream, "... and %zu more function%s (--rows N)\n", rows->count - report->most_rows,
+                plural(rows->count - report->most_rows));
 }
 
 static void put_places(FILE *stream, const struct diff_report *report, enum run_table table,

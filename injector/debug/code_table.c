@@ -2,6 +2,7 @@
 #include "injector/debug/code_table.h"
 
 #include "injector/inject/image/image_name.h"
+#include "injector/text/plural.h"
 #include "injector/text/printable_text.h"
 
 #include <inttypes.h>
@@ -186,11 +187,12 @@ void code_table_text(const struct code_table *table, FILE *stream)
         const char *mapped = mapped_file(table, image);
         char name[IMAGE_FILE_NAME_BYTES];
         file_of(table, i, name);
-        printable_line(
-            stream,
-            "0x%012" PRIx64 "-0x%012" PRIx64 " base 0x%012" PRIx64 " %zu functions %s/%s%s%s",
-            code_table_start(image), code_table_end(image), image->base, image->body_count,
-            table->directory, name, mapped ? " in " : "", mapped ? mapped : "");
+        printable_line(stream,
+                       "0x%012" PRIx64 "-0x%012" PRIx64 " base 0x%012" PRIx64
+                       " %zu function%s %s/%s%s%s",
+                       code_table_start(image), code_table_end(image), image->base,
+                       image->body_count, plural(image->body_count), table->directory, name,
+                       mapped ? " in " : "", mapped ? mapped : "");
     }
 }
 

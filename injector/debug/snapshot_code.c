@@ -9,6 +9,7 @@
 #include "injector/history/timeline/timeline.h"
 #include "injector/log/code/jit_process.h"
 #include "injector/log/jitdump/jit_dump.h"
+#include "injector/text/plural.h"
 #include "injector/text/printable_text.h"
 
 #include <elf.h>
@@ -208,14 +209,15 @@ static int check_evidence(const struct snapshot_code *code, struct findings *fin
         code_evidence_take(&code->snapshot, &code->recording.processes, code->recording.timelines);
     if (evidence.compared && !evidence.present)
         return report_failure(findings,
-                              "%s: of the %zu functions of %s that were compared none is in the "
+                              "%s: of the %zu function%s of %s that were compared none is in the "
                               "memory of process %" PRIu32 ": it is the dump of another run, or of "
                               "a later process with the same pid; if the right one was kept, name "
                               "it with --jitdump FILE, and move this one away",
-                              code->snapshot.path, evidence.compared, first_dump(code),
-                              code->snapshot.pid);
-    report_note(findings, "%s: of %zu functions that were compared %zu are in its memory",
-                code->snapshot.path, evidence.compared, evidence.present);
+                              code->snapshot.path, evidence.compared, plural(evidence.compared),
+                              first_dump(code), code->snapshot.pid);
+    report_note(findings, "%s: of %zu function%s that were compared %zu %s in its memory",
+                code->snapshot.path, evidence.compared, plural(evidence.compared), evidence.present,
+                is_or_are(evidence.present));
     return 0;
 }
 

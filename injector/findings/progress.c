@@ -1,6 +1,7 @@
 /* See progress.h. */
 #include "injector/findings/progress.h"
 
+#include "injector/text/plural.h"
 #include "injector/text/printable_text.h"
 
 #include <inttypes.h>
@@ -48,8 +49,8 @@ static void draw(struct progress *progress, uint64_t now)
         progress->total_bytes > progress->bytes ? progress->total_bytes - progress->bytes : 0;
     fputs("\r\033[Kperfjit: ", progress->stream);
     printable_put(progress->stream, progress->what);
-    fprintf(progress->stream, ": %" PRIu64 " functions, %.0f MB/s", progress->functions,
-            speed / 1e6);
+    fprintf(progress->stream, ": %" PRIu64 " function%s, %.0f MB/s", progress->functions,
+            plural(progress->functions), speed / 1e6);
     if (speed > 0)
         fprintf(progress->stream, ", %.0f s left", (double)left / speed);
     fflush(progress->stream);

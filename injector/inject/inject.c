@@ -386,11 +386,11 @@ static void release(struct injection *run)
 
 static void print_perf_map(const struct perf_map_counts *counts)
 {
-    printable_line(stderr,
-                   "perfjit:     perf map: %zu entries, %zu functions used; %zu entries lie in "
-                   "files, %zu outside executable memory, %zu reach out of it",
-                   counts->entries, counts->functions, counts->in_files, counts->outside,
-                   counts->clipped);
+    printable_line(
+        stderr,
+        "perfjit:     perf map: entries: %zu, functions used: %zu; entries in files: %zu, "
+        "outside executable memory: %zu, reaching out of it: %zu",
+        counts->entries, counts->functions, counts->in_files, counts->outside, counts->clipped);
 }
 
 static void print_records(const struct injection *run)
@@ -427,19 +427,21 @@ static void print_details(const struct injection *run)
 
 static void print_unknown(const struct sample_census *census, const char *path)
 {
+    uint64_t in_jit = census->unknown + census->named;
     if (!census->unknown)
         return;
     printable_line(stderr,
-                   "perfjit: %" PRIu64 " of %" PRIu64 " samples in JIT code stay [unknown]:",
-                   census->unknown, census->unknown + census->named);
+                   "perfjit: %" PRIu64 " of %" PRIu64 " sample%s in JIT code stay%s [unknown]:",
+                   census->unknown, in_jit, plural(in_jit), verb_ending(census->unknown));
     for (size_t i = 0; i < census->group_count && i < CAUSES_SHOWN; i++) {
         const struct unknown_samples *group = &census->groups[i];
         printable_line(stderr, "perfjit:     %" PRIu64 " of process %" PRIu32 " (%s): %s",
                        group->count, group->pid, group->comm, sample_cause_what(group->cause));
     }
     if (census->group_count > CAUSES_SHOWN)
-        printable_line(stderr, "perfjit:     %zu more reasons: perfjit check",
-                       census->group_count - CAUSES_SHOWN);
+        printable_line(stderr, "perfjit:     %zu more reason%s: perfjit check",
+                       census->group_count - CAUSES_SHOWN,
+                       plural(census->group_count - CAUSES_SHOWN));
     printable_line(stderr, "perfjit:     what to do: perfjit check %s", path);
 }
 
@@ -452,9 +454,10 @@ static void print_frameless(const struct injection *run)
         frame_pointers_count(&counts, &run->in.processes.items[i].log, machine);
     if (counts.without_pointer * 10 > counts.with_tables * 9)
         printable_line(stderr,
-                       "perfjit: %zu of %zu functions with unwind tables keep no frame pointer: "
+                       "perfjit: %zu of %zu function%s with unwind tables keep%s no frame pointer: "
                        "their callers are seen only in copied stacks: -g dwarf",
-                       counts.without_pointer, counts.with_tables);
+                       counts.without_pointer, counts.with_tables, plural(counts.with_tables),
+                       verb_ending(counts.without_pointer));
 }
 
 static void print_summary(struct injection *run, const struct inject_options *options,

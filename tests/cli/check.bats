@@ -233,11 +233,11 @@ checked_ours() {
     for data in many demo quirk churn; do
         perfjit check --json $data.data >json || [ $? = 3 ]
         jq -r '.profile.samples | select(.jit_unknown > 0) |
-            "perfjit: \(.jit_unknown) of \(.jit_unknown + .jit_named) samples in JIT code stay [unknown]:"' json >wanted
+            "perfjit: \(.jit_unknown) of \(.jit_unknown + .jit_named) samples in JIT code stay\(if .jit_unknown == 1 then "s" else "" end) [unknown]:"' json >wanted
         perfjit check $data.data | sed -nE '/and why/,$ s/^ +([0-9]+)  (process .*)/perfjit:     \1 of \2/p' | head -8 >>wanted
         run --separate-stderr perfjit inject -i $data.data -o out.data
         exits "$(jq 'if any(.profile.findings[]; .lost) then 3 else 0 end' json)"
-        grep -E 'stay \[unknown\]|^perfjit:     [0-9]+ of process' <<<"$stderr" | same /dev/stdin wanted
+        grep -E 'stays? \[unknown\]|^perfjit:     [0-9]+ of process' <<<"$stderr" | same /dev/stdin wanted
         run --separate-stderr perfjit inject -q -i $data.data -o out.data
         [ -z "$stderr" ]
     done

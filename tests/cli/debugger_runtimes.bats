@@ -312,6 +312,6 @@ END
     touch -r mapped.core "$map"
     run --separate-stderr perfjit bt mapped.core
     exits 1
-    says 'of its 1 functions only 0 lie in executable memory'
+    says 'of its 1 function only 0 lie in executable memory'
     perfjit symbols --core mapped.core --no-perf-map 2>&1 | grep -F 'left no perf map'
 }

@@ -351,7 +351,7 @@ refused() {
 @test "the summary counts the functions, and -v tells the map and what became of its lines" {
     grep -q ': 42 functions from perf maps in 1 image' anon.err
     grep -q ": read $map" anon.err
-    grep -q 'perf map: 43 entries, 42 functions used; 0 entries lie in files, 1 outside executable memory, 1 reach out of it' anon.err
+    grep -q 'perf map: entries: 43, functions used: 42; entries in files: 0, outside executable memory: 1, reaching out of it: 1' anon.err
 }
 
 # bats test_tags=live
@@ -440,7 +440,7 @@ refused() {
     echo '110000000 10 elsewhere' >"$map"
     run --separate-stderr perfjit inject -i both.data -o "$out"
     exits 0
-    says "1 x perf map of an earlier process with the same pid" "$map: none of its 1 functions lies in executable memory"
+    says "1 x perf map of an earlier process with the same pid" "$map: none of its 1 function lies in executable memory"
     run --separate-stderr perfjit inject -i both.data -o "$out" --perf-map "$map"
     exits 3
     says "1 x perf map for other addresses"

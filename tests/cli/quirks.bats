@@ -34,7 +34,7 @@ check() {
 
 # How many lines were said, but for those that count what nobody logged, `?` above.
 lines_said() {
-    grep -vcE 'samples in JIT code stay \[unknown\]|^perfjit:     ([0-9]+ of process|what to do)' <<<"$stderr"
+    grep -vcE 'samples? in JIT code stays? \[unknown\]|^perfjit:     ([0-9]+ of process|what to do)' <<<"$stderr"
 }
 
 # A repaired quirk has status 0, and no other message.

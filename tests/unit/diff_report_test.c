@@ -252,7 +252,60 @@ static void test_no_variance(void **state)
     run_set_free(&set);
 }
 
+/* Runs that differ by more than what is looked for, each from the others. */
+static void test_what_can_tell_more_is_named(void **state)
+{
+    (void)state;
+    static const char advice[] = "perfjit bench --order together runs both at the same time";
+    static const struct made_stack stacks[] = {{{JIT("hot", "TurboFan")}, NULL, {50000, 50000}}};
+    struct run_set set;
+    struct diff_report report;
+    make_runs(&set, stacks, COUNT(stacks), SIDE, 2000, one_program);
+    for (int paired = 0; paired < 2; paired++) {
+        assert_int_equal(diff_report_make(&report, &set, paired, 0.01), 0);
+        assert_int_equal(report.verdicts.total.verdict, VERDICT_UNKNOWN);
+        char *text = text_of(&report, diff_text_put);
+        if (paired)
+            assert_null(strstr(text, advice));
+        else
+            assert_says(text, advice);
+        free(text);
+        diff_report_free(&report);
+    }
+    run_set_free(&set);
+    char *head = head_of(stacks, COUNT(stacks), one_program);
+    assert_says(head, "no change: ");
+    assert_null(strstr(head, advice));
+    free(head);
+}
+
 /* ---- Forms ---- */
+
+static void test_one_is_no_plural(void **state)
+{
+    (void)state;
+    static const struct made_stack stacks[] = {{{JIT("hot", "TurboFan")}, NULL, {50000, 60000}},
+                                               {{JIT("cold", "TurboFan")}, NULL, {3000, 3000}},
+                                               {{JIT("same", "TurboFan")}, NULL, {5000, 5000}}};
+    static const char *const left[] = {"... and 1 more function", "... and 2 more functions"};
+    struct run_set set;
+    struct diff_report report;
+    make_runs(&set, stacks, COUNT(stacks), SIDE, 20, one_program);
+    assert_int_equal(diff_report_make(&report, &set, false, 0.01), 0);
+    for (size_t i = 0; i < COUNT(left); i++) {
+        report.most_rows = 2 - i;
+        char *text = text_of(&report, diff_text_put), *markdown = markdown_of(&report, 65536);
+        char wanted[64];
+        snprintf(wanted, sizeof wanted, "%s (--rows N)\n", left[i]);
+        assert_says(text, wanted);
+        snprintf(wanted, sizeof wanted, "%s.\n", left[i]);
+        assert_says(markdown, wanted);
+        free(text);
+        free(markdown);
+    }
+    diff_report_free(&report);
+    run_set_free(&set);
+}
 
 static void test_names_are_no_markup(void **state)
 {
@@ -369,7 +422,7 @@ static void test_lines_are_in_each_form(void **state)
     free(markdown);
     report.most_rows = 0;
     markdown = markdown_of(&report, MARKDOWN_MOST_BYTES);
-    assert_says(markdown, "... and 1 more lines.\n");
+    assert_says(markdown, "... and 1 more line.\n");
     free(markdown);
     diff_report_free(&report);
     set.lines_of = NULL;
@@ -391,6 +444,8 @@ int main(void)
         cmocka_unit_test(test_collectors_and_compilers_are_named),
         cmocka_unit_test(test_different_programs_are_told),
         cmocka_unit_test(test_no_variance),
+        cmocka_unit_test(test_what_can_tell_more_is_named),
+        cmocka_unit_test(test_one_is_no_plural),
         cmocka_unit_test(test_names_are_no_markup),
         cmocka_unit_test(test_names_do_not_turn_the_text_around),
         cmocka_unit_test(test_lines_are_in_each_form),

@@ -120,9 +120,10 @@ static void test_refuses_attrs_outside_the_file_or_of_odd_size(void **state)
 {
     static const struct {
         uint64_t entry, offset, size;
-    } bad[] = {{152, 120, 1 << 20}, {152, UINT64_MAX, 152}, {152, 120, UINT64_MAX},
-               {152, 120, 0},       {152, 120, 151},        {152, 120, 160},
-               {79, 120, 79},       {0, 120, 152},          {UINT64_MAX, 120, UINT64_MAX}};
+    } bad[] = {{152, 120, 1 << 20},    {152, UINT64_MAX, 152},
+               {152, 120, UINT64_MAX}, {152, 120, 151},
+               {152, 120, 160},        {79, 120, 79},
+               {0, 120, 152},          {UINT64_MAX, 120, UINT64_MAX}};
     (void)state;
     for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
         build_small();
@@ -131,6 +132,14 @@ static void test_refuses_attrs_outside_the_file_or_of_odd_size(void **state)
         profile_set_u64(&built, PERF_HEADER_ATTR_SIZE + 16, bad[i].size);
         assert_refused("event attributes");
     }
+}
+
+static void test_says_that_perf_found_no_processor(void **state)
+{
+    (void)state;
+    build_small();
+    profile_set_u64(&built, PERF_HEADER_ATTR_SIZE + 16, 0);
+    assert_refused("has no events");
 }
 
 static void test_no_event_ids_may_lie_anywhere(void **state)
@@ -519,6 +528,7 @@ int main(void)
         cmocka_unit_test(test_refuses_the_other_byte_order),
         cmocka_unit_test(test_refuses_a_pipe_and_odd_headers),
         cmocka_unit_test(test_refuses_attrs_outside_the_file_or_of_odd_size),
+        cmocka_unit_test(test_says_that_perf_found_no_processor),
         cmocka_unit_test(test_no_event_ids_may_lie_anywhere),
         cmocka_unit_test(test_refuses_event_ids_outside_the_file),
         cmocka_unit_test(test_refuses_records_without_times),

@@ -128,7 +128,7 @@ static void test_a_map_that_ends_where_our_line_was_has_lost_it(void **state)
     assert_int_equal(perfmap_add(map, 3, 4, "second"), 0);
     reading = READS;
     assert_int_equal(perfmap_lost(map), 1);
-    assert_non_null(strstr(perfmap_error(map), "1 lines are lost"));
+    assert_non_null(strstr(perfmap_error(map), "1 line is lost"));
     assert_int_equal(perfmap_close(map), -ESTALE);
 }
 

@@ -90,7 +90,7 @@ static void no_size_is_advised_that_was_used(void **state)
     assert_string_equal(
         text, "perfjit: 3 stacks unwound: 1 whole, 1 cut by the size of the copy, 0 ended at code "
               "without usable tables\n"
-              "perfjit:     1 have no bytes of their stack: its page was not present; no size of "
+              "perfjit:     1 with no bytes of the stack: its page was not present; no size of "
               "the copy changes that\n");
     free(text);
     counts.copied_bytes = 65512;

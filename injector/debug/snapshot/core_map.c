@@ -2,6 +2,7 @@
 #include "injector/debug/snapshot/core_map.h"
 
 #include "injector/recording/host/trusted_owner.h"
+#include "injector/text/plural.h"
 #include "perfmap/perfmap.h"
 
 #include <inttypes.h>
@@ -41,7 +42,8 @@ static bool is_elsewhere(const struct snapshot *snapshot, const struct perfmap_t
         inside += map && map->executable;
     }
     snprintf(cause, CAUSE_BYTES,
-             "of its %zu functions only %zu lie in executable memory of the core", count, inside);
+             "of its %zu function%s only %zu lie%s in executable memory of the core", count,
+             plural(count), inside, verb_ending(inside));
     return 2 * inside < count;
 }
 

@@ -6,6 +6,7 @@
 #include "injector/arrays/array.h"
 #include "injector/history/process/code_copy.h"
 #include "injector/history/process/shared_code.h"
+#include "injector/text/plural.h"
 
 #include <inttypes.h>
 #include <string.h>
@@ -412,7 +413,8 @@ int child_processes_find(struct jit_processes *processes, const struct records *
         result = find(&tree);
     if (!result && tree.shared.left_out)
         report_finding(findings, FINDING_INHERITANCE_CUT,
-                       "%zu functions in memory that processes share", tree.shared.left_out);
+                       "%zu function%s in memory that processes share", tree.shared.left_out,
+                       plural(tree.shared.left_out));
     close_tree(&tree);
     return result ? report_failure(findings, "out of memory") : 0;
 }

@@ -3,6 +3,7 @@
 
 #include "injector/arrays/array.h"
 #include "injector/history/process/code_copy.h"
+#include "injector/text/plural.h"
 
 #include <inttypes.h>
 
@@ -151,8 +152,8 @@ int player_hand_over(struct player *player, size_t fork)
     if (over.left_out)
         report_finding(player->findings, FINDING_INHERITANCE_CUT,
                        "process %" PRIu32
-                       ": %zu inherited functions at addresses that it maps or loads code at",
-                       child->pid, over.left_out);
+                       ": %zu inherited function%s at addresses that it maps or loads code at",
+                       child->pid, over.left_out, plural(over.left_out));
     return 0;
 }
 

@@ -2,6 +2,7 @@
 #include "injector/inject/image/unwind_table.h"
 
 #include "injector/inject/layout/table_space.h"
+#include "injector/text/plural.h"
 #include "jitdump/format/eh_frame.h"
 
 #include <inttypes.h>
@@ -89,8 +90,9 @@ static void place(struct jit_image *image, const struct jit_process *process,
         addr = table_space_take(space, from, from + TABLE_REACH_BYTES, hdr_bytes + nowhere.size);
     if (!addr) {
         report_finding(findings, FINDING_UNWIND_NO_ROOM,
-                       "process %" PRIu32 ": %zu functions at 0x%" PRIx64, process->pid,
-                       image->body_count, image->base + image->text_start);
+                       "process %" PRIu32 ": %zu function%s at 0x%" PRIx64, process->pid,
+                       image->body_count, plural(image->body_count),
+                       image->base + image->text_start);
         return;
     }
     image->tables_start = addr - image->base;

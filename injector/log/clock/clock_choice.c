@@ -4,6 +4,7 @@
 #include "injector/log/clock/clock_candidate.h"
 #include "injector/recording/host/recording_host.h"
 #include "injector/recording/perf_data/perf_time.h"
+#include "injector/text/plural.h"
 
 #include <inttypes.h>
 #include <string.h>
@@ -338,8 +339,9 @@ static void freeze(struct jit_clock *clock, const struct chooser *chooser, const
     const struct clock_evidence *evidence = &chooser->facts.evidence;
     uint64_t start_ns = evidence->marker_ns ? evidence->marker_ns : evidence->start_ns;
     *clock = (struct jit_clock){.frozen = true, .to_ref = start_ns};
-    report_finding(findings, FINDING_CLOCK_USELESS, "%s: the times of its %zu records are %s",
-                   chooser->question->dump->path, evidence->stamps.count, how);
+    report_finding(findings, FINDING_CLOCK_USELESS, "%s: the times of its %zu record%s are %s",
+                   chooser->question->dump->path, evidence->stamps.count,
+                   plural(evidence->stamps.count), how);
 }
 
 /* Why stamps can't be times, if that is plain; else NULL. */

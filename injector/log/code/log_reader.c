@@ -5,6 +5,7 @@
 #include "injector/arrays/number_sort.h"
 #include "injector/log/code/line_assignment.h"
 #include "injector/log/code/unwind_info.h"
+#include "injector/text/plural.h"
 
 #include <inttypes.h>
 #include <string.h>
@@ -206,12 +207,13 @@ static void take_history(struct log_reader *reader, const struct jit_record *rec
         return;
     uint64_t begin_ns = jit_clock_to_perf(reader->clock, record->timestamp);
     history->begin_ns = begin_ns > history->begin_ns ? begin_ns : history->begin_ns;
-    history->dropped += record->history.dropped;
+    const uint64_t dropped = record->history.dropped;
+    history->dropped += dropped;
     report_finding(reader->findings, FINDING_HISTORY_CUT,
-                   "%s: %" PRIu64 " functions that were logged before %" PRIu64 ".%09" PRIu64
-                   " s and gone by then are not in it",
-                   reader->dump->path, record->history.dropped, begin_ns / 1000000000,
-                   begin_ns % 1000000000);
+                   "%s: %" PRIu64 " function%s logged before %" PRIu64 ".%09" PRIu64
+                   " s and gone by then %s not in it",
+                   reader->dump->path, dropped, plural(dropped), begin_ns / 1000000000,
+                   begin_ns % 1000000000, is_or_are(dropped));
 }
 
 static int add_blob(struct log_reader *reader, const struct jit_record *record)
@@ -357,13 +359,13 @@ static void report_end(const struct log_reader *reader, const struct jit_record 
     else if (end == JIT_DUMP_TORN)
         report_finding(reader->findings, FINDING_DUMP_TORN,
                        "%s: record %" PRIu64 " at 0x%" PRIx64 ": %" PRIu64
-                       " bytes skipped, up to the next sound record at 0x%" PRIx64,
+                       " byte%s skipped, up to the next sound record at 0x%" PRIx64,
                        dump->path, record->number, record->offset, record->extent,
-                       record->offset + record->extent);
+                       plural(record->extent), record->offset + record->extent);
     else if (end == JIT_DUMP_TWICE)
         report_quirk(reader->findings, QUIRK_PART_TWICE,
-                     "%s: record %" PRIu64 " at 0x%" PRIx64 ": %" PRIu64 " bytes", dump->path,
-                     record->number, record->offset, record->extent);
+                     "%s: record %" PRIu64 " at 0x%" PRIx64 ": %" PRIu64 " byte%s", dump->path,
+                     record->number, record->offset, record->extent, plural(record->extent));
 }
 
 /* Records in front of a record that was cut are of that record's function. */

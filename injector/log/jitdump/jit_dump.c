@@ -7,6 +7,7 @@
 #include "injector/log/jitdump/dump_mapping.h"
 #include "injector/log/jitdump/torn_record.h"
 #include "injector/recording/machine.h"
+#include "injector/text/plural.h"
 #include "jitdump/format/byte_cursor.h"
 
 #include <errno.h>
@@ -149,7 +150,8 @@ static int read_header(struct jit_dump *dump, struct cause cause)
         return refuse(cause, "nothing of it was written: its process ended, or became another "
                              "program, with all of it in its buffer");
     if (dump->size < JITHEADER_BYTES)
-        return refuse(cause, "only %zu bytes long, less than a jitdump header", dump->size);
+        return refuse(cause, "only %zu byte%s long, less than a jitdump header", dump->size,
+                      plural(dump->size));
     while (dump->used_bytes && dump->data[dump->used_bytes - 1] == 0)
         dump->used_bytes--;
     struct byte_cursor cursor = byte_cursor_over(dump->data, dump->size, false);

@@ -5,6 +5,7 @@
 #include "injector/log/jitdump/dump_name.h"
 #include "injector/log/owner/dump_machine.h"
 #include "injector/text/file_name.h"
+#include "injector/text/plural.h"
 
 #include <inttypes.h>
 #include <limits.h>
@@ -324,7 +325,8 @@ static int refuse_several(const struct candidates *candidates, const struct give
         snprintf(list + at, sizeof list - at, "%s%s", i ? " or " : "", life);
     }
     if (candidates->count > MOST)
-        snprintf(list + at, sizeof list - at, " or %zu others", candidates->count - MOST);
+        snprintf(list + at, sizeof list - at, " or %zu other%s", candidates->count - MOST,
+                 plural(candidates->count - MOST));
     return report_failure(findings,
                           "%s: could be the dump of process %s; say whose it is with --jitdump "
                           "PID:FILE",

@@ -6,6 +6,7 @@
 #include "injector/text/file_name.h"
 
 #include "injector/recording/host/live_process.h"
+#include "injector/text/plural.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -120,10 +121,11 @@ static void report_lines(const struct perfmap_table *table, const char *path,
 {
     size_t good;
     perfmap_entries(table, &good);
-    if (perfmap_bad_lines(table))
+    const size_t bad = perfmap_bad_lines(table);
+    if (bad)
         report_finding(findings, FINDING_MAP_LINES,
-                       "%s: %zu lines can't be read; %zu functions are left", path,
-                       perfmap_bad_lines(table), good);
+                       "%s: %zu line%s can't be read; %zu function%s %s left", path, bad,
+                       plural(bad), good, plural(good), is_or_are(good));
 }
 
 int perf_map_file_read(struct perfmap_table **table, const char *path, struct findings *findings)

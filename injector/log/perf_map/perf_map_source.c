@@ -6,6 +6,7 @@
 #include "injector/log/perf_map/perf_map_file.h"
 #include "injector/recording/perf_data/perf_format.h"
 #include "injector/text/code_name.h"
+#include "injector/text/plural.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
@@ -362,8 +363,8 @@ static int add_to_process(const struct perf_map_search *search, struct jit_proce
         report_finding(
             findings,
             process->dump_count && !around->given ? FINDING_MAP_STALE : FINDING_MAP_ELSEWHERE,
-            "%s: none of its %zu functions lies in executable memory of process %" PRIu32, path,
-            counts->entries, process->pid);
+            "%s: none of its %zu function%s lies in executable memory of process %" PRIu32, path,
+            counts->entries, plural(counts->entries), process->pid);
     if (!result && counts->functions && !jit_process_add_dump(process, &dump, path)) {
         process->perf_map = table;
         allow_frame_pointers(process, search->records->file);

@@ -95,7 +95,8 @@ int function_table_put(const struct report_view *view)
     for (size_t i = 0; i < count && i < view->most_rows; i++)
         put_row(view, order[i]);
     if (count > view->most_rows)
-        fprintf(view->stream, "... and %zu more functions (--rows N)\n", count - view->most_rows);
+        fprintf(view->stream, "... and %zu more function%s (--rows N)\n", count - view->most_rows,
+                plural(count - view->most_rows));
     free(order);
     return 0;
 }
@@ -199,7 +200,8 @@ int function_table_put_calls(const struct report_view *view, const char *name, b
         put_function_calls(view, &calls, order[i], callees, room);
     }
     if (!result && found > view->most_rows)
-        fprintf(view->stream, "... and %zu more functions (--rows N)\n", found - view->most_rows);
+        fprintf(view->stream, "... and %zu more function%s (--rows N)\n", found - view->most_rows,
+                plural(found - view->most_rows));
     profile_calls_free(&calls);
     free(room);
     free(order);

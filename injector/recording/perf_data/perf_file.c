@@ -5,6 +5,7 @@
 #include "injector/arrays/number_sort.h"
 #include "injector/files/file_bytes.h"
 #include "injector/recording/perf_data/perf_format.h"
+#include "injector/text/plural.h"
 #include "jitdump/format/byte_cursor.h"
 #include "jitdump/format/jitdump_format.h"
 
@@ -41,8 +42,8 @@ static int map_file(struct perf_file *file, int fd, struct findings *findings)
         return report_failure(findings, "%s: not a regular file", file->path);
     if (status.st_size < PERF_PIPE_HEADER_BYTES)
         return report_failure(
-            findings, "%s: not a perf.data file: only %lld bytes long; was perf record killed?",
-            file->path, (long long)status.st_size);
+            findings, "%s: not a perf.data file: only %zu byte%s long; was perf record killed?",
+            file->path, (size_t)status.st_size, plural((uint64_t)status.st_size));
     file->size = (size_t)status.st_size;
     file->data = file_bytes(fd, &status);
     if (!file->data)
@@ -94,6 +95,10 @@ static int read_event(struct perf_file *file, struct perf_event *event, uint64_t
 static int read_events(struct perf_file *file, const struct perf_section *attrs,
                        uint64_t entry_bytes, struct findings *findings)
 {
+    /* perf 6.12 leaves such a file, and ends with status 0, where /sys is not mounted. */
+    if (attrs->size == 0)
+        return report_failure(
+            findings, "%s: has no events: perf recorded nothing; is /sys mounted?", file->path);
     if (entry_bytes < PERF_ATTR_MIN_BYTES + PERF_SECTION_BYTES || !section_inside(file, attrs) ||
         attrs->size < entry_bytes || attrs->size % entry_bytes)
         return report_failure(findings,
@@ -288,9 +293,9 @@ static void read_features(struct perf_file *file, const uint64_t *bits, struct f
                            file->path, table.size / PERF_SECTION_BYTES, table.offset);
     } else if ((count = take_features(file, bits, &table, &bit, &broken)) != 0) {
         report_finding(findings, FINDING_FEATURE_BROKEN,
-                       "%s: %zu feature sections, the first of them feature %u: %" PRIu64
-                       " bytes at 0x%" PRIx64 " lie past the end, or over other parts of the file",
-                       file->path, count, bit, broken.size, broken.offset);
+                       "%s: %zu feature section%s, the first of them feature %u: %" PRIu64
+                       " bytes at 0x%" PRIx64 " past the end, or over other parts of the file",
+                       file->path, count, plural(count), bit, broken.size, broken.offset);
     }
 }
 
@@ -345,8 +350,8 @@ int perf_file_view(struct perf_file *file, const char *path, const uint8_t *data
     *file = (struct perf_file){.path = path, .data = data, .size = size};
     if (size < PERF_PIPE_HEADER_BYTES)
         return report_failure(
-            findings, "%s: not a perf.data file: only %zu bytes long; was perf record killed?",
-            path, size);
+            findings, "%s: not a perf.data file: only %zu byte%s long; was perf record killed?",
+            path, size, plural(size));
     return read_header(file, findings);
 }
 

@@ -1,6 +1,7 @@
 /* Prints the results of a request (attachment.h), a line for each JIT of the process. */
 #include "injector/run/attach/attachment.h"
 
+#include "injector/text/plural.h"
 #include "injector/text/printable_text.h"
 
 #include <inttypes.h>
@@ -24,13 +25,14 @@ static void tell_attached(const struct attachment *attachment, const struct swit
 {
     printable_line(stderr,
                    "perfjit: %d: logs its JIT code to %s, from now on: %" PRIu64
-                   " functions that were alive are in it (%.1f ms, and %.1f ms to open it)",
-                   (int)attachment->pid, answer->path, answer->functions, ms(answer->telling_ns),
-                   ms(answer->opening_ns));
+                   " function%s that %s alive %s in it (%.1f ms, and %.1f ms to open it)",
+                   (int)attachment->pid, answer->path, answer->functions, plural(answer->functions),
+                   answer->functions == 1 ? "was" : "were", is_or_are(answer->functions),
+                   ms(answer->telling_ns), ms(answer->opening_ns));
     if (answer->lost)
         printable_line(stderr,
-                       "perfjit: %d: %" PRIu64 " functions, moves and unloads are not in it",
-                       (int)attachment->pid, answer->lost);
+                       "perfjit: %d: %" PRIu64 " of its functions, moves and unloads %s not in it",
+                       (int)attachment->pid, answer->lost, is_or_are(answer->lost));
     tell_place(attachment);
 }
 

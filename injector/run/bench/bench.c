@@ -255,10 +255,12 @@ static void tell_run(const struct bench_work *work, const char *place,
     if (work->options->verbose)
         printable_line(stderr,
                        "perfjit: %s: %.1f ms, CPU %.1f ms, compilers %.1f ms, %" PRIu64
-                       " samples, %" PRIu64 " functions of %" PRIu64 " bytes",
+                       " sample%s, %" PRIu64 " function%s of %" PRIu64 " byte%s",
                        place, (double)numbers[RUN_WALL_NS] / 1e6, (double)numbers[RUN_CPU_NS] / 1e6,
                        (double)numbers[RUN_COMPILE_NS] / 1e6, numbers[RUN_SAMPLES],
-                       numbers[RUN_FUNCTIONS], numbers[RUN_CODE_BYTES]);
+                       plural(numbers[RUN_SAMPLES]), numbers[RUN_FUNCTIONS],
+                       plural(numbers[RUN_FUNCTIONS]), numbers[RUN_CODE_BYTES],
+                       plural(numbers[RUN_CODE_BYTES]));
 }
 
 /* A process that goes on is not in this run's numbers, but takes time from the runs that follow. */

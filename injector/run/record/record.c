@@ -13,6 +13,7 @@
 #include "injector/run/program/start_place.h"
 #include "injector/run/record/left_over.h"
 #include "injector/run/record/run_progress.h"
+#include "injector/text/plural.h"
 #include "injector/text/printable_text.h"
 
 #include <errno.h>
@@ -608,14 +609,17 @@ static void tell_end(const struct record_run *run)
         tell_children(run);
     if (run->recording.lost)
         printable_line(stderr,
-                       "perfjit: perf lost %" PRIu64 " records: the machine was too busy; a lower "
+                       "perfjit: perf lost %" PRIu64 " record%s: the machine was too busy; a lower "
                        "-F, or -g fp, helps",
-                       run->recording.lost);
+                       run->recording.lost, plural(run->recording.lost));
     if (run->recording.ran_python && !are_copied(stacks_of(run)) && !run->options->no_runtime)
         printable_line(stderr, "perfjit: python ran: its functions are seen only in copied "
                                "stacks: -g dwarf");
     if (!run->recording.samples)
-        printable_line(stderr, "perfjit: there are no samples: it ran too briefly, or slept");
+        printable_line(stderr, "perfjit: there are no samples: it ran too briefly, or slept%s",
+                       access("/sys/devices/system/cpu", F_OK)
+                           ? ", or perf found no processor: /sys is not mounted"
+                           : "");
 }
 
 static void tell_next(const struct record_run *run, const char *output)

@@ -1,6 +1,8 @@
 /* See run_progress.h. */
 #include "injector/run/record/run_progress.h"
 
+#include "injector/text/plural.h"
+
 #include <inttypes.h>
 #include <stdio.h>
 #include <sys/stat.h>
@@ -35,9 +37,10 @@ void run_progress_show(struct growing_recording *recording, int64_t seconds)
     growing_recording_read_dumps(recording);
     fprintf(stderr, "\r\033[Kperfjit: %" PRId64 " s", seconds);
     if (recording->samples)
-        fprintf(stderr, ", %" PRIu64 " samples", recording->samples);
+        fprintf(stderr, ", %" PRIu64 " sample%s", recording->samples, plural(recording->samples));
     if (recording->functions)
-        fprintf(stderr, ", %" PRIu64 " functions", recording->functions);
+        fprintf(stderr, ", %" PRIu64 " function%s", recording->functions,
+                plural(recording->functions));
     fputc('\r', stderr);
 }
 

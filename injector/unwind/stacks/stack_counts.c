@@ -2,6 +2,7 @@
 #include "injector/unwind/stacks/stack_counts.h"
 
 #include "injector/arrays/array.h"
+#include "injector/text/plural.h"
 #include "injector/text/printable_text.h"
 
 #include <inttypes.h>
@@ -198,26 +199,28 @@ void stack_counts_print(struct stack_counts *counts, const struct native_files *
     const uint64_t *ends = counts->ends;
     uint64_t ended =
         ends[STACK_OUTSIDE] + ends[STACK_NO_TABLE] + ends[STACK_WRONG] + ends[STACK_NOT_READ];
+    const uint64_t all = ends[STACK_WHOLE] + ends[STACK_CUT] + ends[STACK_EMPTY] + ended;
     printable_line(stream,
-                   "perfjit: %" PRIu64 " stacks unwound: %" PRIu64 " whole, %" PRIu64
+                   "perfjit: %" PRIu64 " stack%s unwound: %" PRIu64 " whole, %" PRIu64
                    " cut by the size of the copy, %" PRIu64 " ended at code without usable tables",
-                   ends[STACK_WHOLE] + ends[STACK_CUT] + ends[STACK_EMPTY] + ended,
-                   ends[STACK_WHOLE], ends[STACK_CUT], ended);
+                   all, plural(all), ends[STACK_WHOLE], ends[STACK_CUT], ended);
     if (counts->inferred)
         printable_line(stream,
                        "perfjit:     %" PRIu64
-                       " of the whole ones were cut, and have the outer frames of their thread's "
+                       " of the whole ones %s cut, and ha%s the outer frames of their thread's "
                        "last stack",
-                       counts->inferred);
+                       counts->inferred, counts->inferred == 1 ? "was" : "were",
+                       counts->inferred == 1 ? "s" : "ve");
     if (counts->found)
-        printable_line(stream,
-                       "perfjit:     %" PRIu64
-                       " continue past code without tables and bytes, by the calls that led there",
-                       counts->found);
+        printable_line(
+            stream,
+            "perfjit:     %" PRIu64
+            " continue%s past code without tables and bytes, by the calls that led there",
+            counts->found, verb_ending(counts->found));
     if (ends[STACK_EMPTY])
         printable_line(stream,
                        "perfjit:     %" PRIu64
-                       " have no bytes of their stack: its page was not present; no size of the "
+                       " with no bytes of the stack: its page was not present; no size of the "
                        "copy changes that",
                        ends[STACK_EMPTY]);
     print_cut(counts, stream);
