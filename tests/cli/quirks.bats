@@ -234,7 +234,7 @@ shape() {
     while IFS= read -r id; do
         ! grep -qE "says .*x $id\b" "$here/lines.bats" || continue
         grep -qx "$id" recipes || grep -qE "^ *shape .*x $id" "$here/quirks.bats" || complain "no recipe for $id"
-        grep -qE "(check|repaired|x) $id\b" "$here/quirks.bats" || complain "no test of $id"
+        grep -qE "(check|repaired|usual|x) $id\b" "$here/quirks.bats" || complain "no test of $id"
     done <ids
 }
 
