@@ -145,7 +145,7 @@ static int put_draft(struct addition *addition, uint64_t offset, const struct fr
 static const struct frame_rule nothing_known = {.kind = RULE_UNKNOWN};
 
 /* The rows of ENTRY, which begins in the function. */
-static int put_entry(struct addition *addition, const struct frame_entry *entry)
+static int put_entry(struct addition *addition, const struct cfi_entry *entry)
 {
     struct frame_run run;
     struct frame_rule rule;
@@ -165,7 +165,7 @@ static int put_entry(struct addition *addition, const struct frame_entry *entry)
 
 static int put_section(struct addition *addition, const struct frame_section *section)
 {
-    struct frame_entry entry;
+    struct cfi_entry entry;
     enum frame_entry_kind kind;
     size_t offset = 0;
     int error = 0;

@@ -93,15 +93,6 @@ static double share_in(const char *word, struct argp_state *state)
     return value / 100;
 }
 
-static size_t rows_in(const char *word, struct argp_state *state)
-{
-    char *end;
-    unsigned long value = strtoul(word, &end, 10);
-    if (end == word || *end || word[0] == '-')
-        argp_error(state, "-n is a number, not '%s'", printable_copy(word));
-    return value ? value : SIZE_MAX;
-}
-
 static error_t add_path(struct diff_options *options, const char *file, bool is_new)
 {
     if (array_reserve(options->files, options->file_count, options->file_capacity) ||
@@ -208,7 +199,7 @@ static error_t parse_option(int key, char *argument, struct argp_state *state)
         options->forms[FORM_MARKDOWN + key - KEY_MARKDOWN] = argument;
         return 0;
     case 'n':
-        options->rows = rows_in(argument, state);
+        options->rows = view_rows(argument, state);
         return 0;
     case ARGP_KEY_ARG:
         return add_file(options, argument, state);

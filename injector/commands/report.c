@@ -64,15 +64,6 @@ static const struct argp_option option_table[] = {
     VIEW_MESSAGES,
     {0}};
 
-static size_t rows_in(const char *word, struct argp_state *state)
-{
-    char *end;
-    unsigned long value = strtoul(word, &end, 10);
-    if (end == word || *end || word[0] == '-')
-        argp_error(state, "-n is a number, not '%s'", printable_copy(word));
-    return value ? value : SIZE_MAX;
-}
-
 /* One table at a time; as JSON there are functions and rows. */
 static void check_options(const struct report_options *options, struct argp_state *state)
 {
@@ -128,7 +119,7 @@ static error_t parse_option(int key, char *argument, struct argp_state *state)
         options->full_names = true;
         return 0;
     case 'n':
-        options->rows = rows_in(argument, state);
+        options->rows = view_rows(argument, state);
         return 0;
     case ARGP_KEY_END:
         check_options(options, state);

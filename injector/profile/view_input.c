@@ -42,6 +42,15 @@ static uint32_t pid_in(const char *word, struct argp_state *state)
     return (uint32_t)value;
 }
 
+size_t view_rows(const char *word, struct argp_state *state)
+{
+    char *end;
+    unsigned long value = strtoul(word, &end, 10);
+    if (end == word || *end || word[0] == '-')
+        argp_error(state, "-n is a number, not '%s'", printable_copy(word));
+    return value ? value : SIZE_MAX;
+}
+
 static error_t take_input(struct view_request *request, char *argument, struct argp_state *state)
 {
     if (request->input)

@@ -57,6 +57,10 @@ void view_request_begin(struct view_request *request, enum profile_weight weight
 error_t view_request_take(struct view_request *request, int key, char *argument,
                           struct argp_state *state);
 
+/* How many rows WORD, the argument of -n, asks for: all for 0.  Ends the program at another word.
+ */
+size_t view_rows(const char *word, struct argp_state *state);
+
 void view_request_free(struct view_request *request);
 
 struct view_input {

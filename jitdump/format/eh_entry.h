@@ -73,6 +73,35 @@ struct eh_fde {
     size_t instructions_bytes;
 };
 
+/* An FDE with its CIE, from any table: what the users of its instructions need. */
+struct cfi_entry {
+    uint64_t start, end; /* the addresses that it is about */
+    uint64_t code_align;
+    int64_t data_align;
+    uint64_t return_register;
+    bool signal_frame;
+    const uint8_t *initial; /* the CIE's instructions */
+    size_t initial_bytes;
+    const uint8_t *instructions;
+    size_t instructions_bytes;
+};
+
+/* That of a CIE, and of an FDE about SIZE bytes from START on. */
+static inline struct cfi_entry cfi_entry_of(const struct eh_cie *cie, uint64_t start, uint64_t size,
+                                            const uint8_t *instructions, size_t instructions_bytes)
+{
+    return (struct cfi_entry){.start = start,
+                              .end = start + size,
+                              .code_align = cie->code_align,
+                              .data_align = cie->data_align,
+                              .return_register = cie->return_register,
+                              .signal_frame = cie->signal_frame,
+                              .initial = cie->instructions,
+                              .initial_bytes = cie->instructions_bytes,
+                              .instructions = instructions,
+                              .instructions_bytes = instructions_bytes};
+}
+
 /* The address at which the code of FDE begins if the section stood at SECTION_ADDR. */
 static inline uint64_t eh_fde_pc(const struct eh_fde *fde, uint64_t section_addr)
 {

@@ -1,8 +1,6 @@
 /* See frame_entry.h. */
 #include "jitunwind/frames/frame_entry.h"
 
-#include "jitdump/format/eh_entry.h"
-
 enum { ADDRESS_BYTES = 8 };
 
 static struct byte_cursor bytes_of(const struct frame_section *section)
@@ -19,28 +17,19 @@ static bool read_cie(const struct frame_section *section, uint64_t offset, struc
 }
 
 static bool read_fde(const struct frame_section *section, struct eh_entry *view,
-                     struct frame_entry *entry)
+                     struct cfi_entry *entry)
 {
     struct eh_fde fde;
     if (!read_cie(section, view->cie_at, &fde.cie) ||
         eh_fde_read(&view->cursor, ADDRESS_BYTES, &fde))
         return false;
-    const uint64_t start = eh_fde_pc(&fde, section->addr);
-    *entry = (struct frame_entry){.start = start,
-                                  .end = start + fde.pc_range,
-                                  .code_align = fde.cie.code_align,
-                                  .data_align = fde.cie.data_align,
-                                  .return_register = fde.cie.return_register,
-                                  .signal_frame = fde.cie.signal_frame,
-                                  .initial = fde.cie.instructions,
-                                  .initial_bytes = fde.cie.instructions_bytes,
-                                  .instructions = fde.instructions,
-                                  .instructions_bytes = fde.instructions_bytes};
+    *entry = cfi_entry_of(&fde.cie, eh_fde_pc(&fde, section->addr), fde.pc_range, fde.instructions,
+                          fde.instructions_bytes);
     return entry->end >= entry->start;
 }
 
 enum frame_entry_kind ju_frame_entry_read(const struct frame_section *section, size_t *offset,
-                                          struct frame_entry *entry)
+                                          struct cfi_entry *entry)
 {
     struct byte_cursor bytes = bytes_of(section);
     struct eh_entry view;

@@ -20,6 +20,6 @@ enum frame_entry_kind {
 
 /* The entry at *OFFSET of SECTION, which is then set to the next one's. */
 enum frame_entry_kind ju_frame_entry_read(const struct frame_section *section, size_t *offset,
-                                          struct frame_entry *entry);
+                                          struct cfi_entry *entry);
 
 #endif

@@ -136,13 +136,13 @@ static uint64_t run_row(struct frame_run *run)
     return run->failed ? 0 : by;
 }
 
-static struct cfa_decoder decoder_of(const struct frame_entry *entry, const uint8_t *program,
+static struct cfa_decoder decoder_of(const struct cfi_entry *entry, const uint8_t *program,
                                      size_t size)
 {
     return cfa_decoder_over(program, size, false, entry->code_align, entry->data_align);
 }
 
-void ju_frame_run_begin(struct frame_run *run, const struct frame_entry *entry, uint32_t budget)
+void ju_frame_run_begin(struct frame_run *run, const struct cfi_entry *entry, uint32_t budget)
 {
     run->entry = entry;
     run->now = (struct frame_rule){.kind = RULE_UNKNOWN};

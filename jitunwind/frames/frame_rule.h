@@ -8,6 +8,7 @@
 #define JITUNWIND_FRAME_RULE_H
 
 #include "jitdump/format/cfa_instruction.h"
+#include "jitdump/format/eh_entry.h"
 #include "jitunwind/frames/machine.h"
 
 enum frame_rule_kind {
@@ -26,24 +27,11 @@ struct frame_rule {
     int16_t slots[MACHINE_SAVED]; /* by machine_saved, in 8 bytes from the CFA, or one of those */
 };
 
-/* An FDE and its CIE. */
-struct frame_entry {
-    uint64_t start, end; /* the addresses that it is about */
-    uint64_t code_align;
-    int64_t data_align;
-    uint64_t return_register;
-    bool signal_frame;
-    const uint8_t *initial; /* the CIE's instructions */
-    size_t initial_bytes;
-    const uint8_t *instructions;
-    size_t instructions_bytes;
-};
-
 /* Running the instructions of an entry, row by row. */
 enum { FRAME_REMEMBERED = 8 };
 
 struct frame_run {
-    const struct frame_entry *entry;
+    const struct cfi_entry *entry;
     struct cfa_decoder decoder;
     struct frame_rule now, initial; /* but for the CFA */
     struct cfa_rule cfa;
@@ -56,7 +44,7 @@ struct frame_run {
 };
 
 /* Begin with ENTRY, which outlives RUN. */
-void ju_frame_run_begin(struct frame_run *run, const struct frame_entry *entry, uint32_t budget);
+void ju_frame_run_begin(struct frame_run *run, const struct cfi_entry *entry, uint32_t budget);
 
 /* The next row: *RULE holds from *FROM up to *TO, offsets in the code.  Returns false at the end,
  * and at instructions that make no sense (run->failed). */

@@ -113,7 +113,7 @@ static uint64_t search(const struct eh_frame_hdr *hdr, uint64_t addr)
 }
 
 /* The FDE for ADDR in FILE's tables. */
-static bool find_entry(const struct native_file *file, uint64_t addr, struct frame_entry *entry,
+static bool find_entry(const struct native_file *file, uint64_t addr, struct cfi_entry *entry,
                        const uint8_t **fde)
 {
     const uint64_t hdr_addr = (uint64_t)(uintptr_t)file->hdr;
@@ -144,7 +144,7 @@ enum native_result ju_native_find(uint64_t addr, struct frame_rule *rule,
                                   struct native_place *place)
 {
     struct native_file file;
-    struct frame_entry entry;
+    struct cfi_entry entry;
     struct frame_run run;
     uint64_t from, to = 0;
     *place = (struct native_place){NULL, NULL, false};

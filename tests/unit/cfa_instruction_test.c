@@ -152,7 +152,7 @@ static bool library_runs(const struct cfa_case *program, struct frame_rule *rule
 {
     struct frame_run run;
     uint64_t from, to;
-    const struct frame_entry entry = {.start = LOAD_ADDR,
+    const struct cfi_entry entry = {.start = LOAD_ADDR,
                                       .end = LOAD_ADDR + CFA_CODE_BYTES,
                                       .code_align = CFA_CODE_ALIGN,
                                       .data_align = CFA_DATA_ALIGN,

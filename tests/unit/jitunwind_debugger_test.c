@@ -104,7 +104,7 @@ static void see_symbols(const struct debugger_entry *entry, bool *seen)
     }
 }
 
-static void expect_rows(const struct jitunwind *arena, const struct frame_entry *entry)
+static void expect_rows(const struct jitunwind *arena, const struct cfi_entry *entry)
 {
     struct frame_run run;
     struct frame_rule rule;
@@ -130,7 +130,7 @@ static size_t see_frames(const struct jitunwind *arena, const struct debugger_en
     const Elf64_Shdr *frames = section_of(entry, EH_FRAME);
     const struct frame_section section = {entry->object + frames->sh_offset, frames->sh_size,
                                           frames->sh_addr};
-    struct frame_entry found;
+    struct cfi_entry found;
     enum frame_entry_kind kind;
     size_t offset = 0, count = 0;
     assert_int_equal(frames->sh_addr, (uint64_t)(uintptr_t)section.bytes);
