@@ -8,8 +8,6 @@
 
 #define COUNT(array) (sizeof(array) / sizeof *(array))
 
-static const char v8_bytecode[] = "bytecode";
-
 static bool begins(const char *text, size_t bytes, const char *prefix)
 {
     size_t length = strlen(prefix);
@@ -77,42 +75,61 @@ static void take_place(struct frame_name *result)
     result->name_bytes = (size_t)(space - result->name);
 }
 
-static void take_v8(struct frame_name *result, struct tier_mark mark)
+/* The length of a name as Python qualifies it, at the begin of the BYTES at TEXT: words, and words
+ * in "<>", with dots between them; 0: there is none. */
+static size_t python_name_bytes(const char *text, size_t bytes)
 {
-    result->name += mark.at + mark.bytes;
-    result->name_bytes -= mark.at + mark.bytes;
-    take_place(result);
+    size_t at = 0;
+    for (;;) {
+        size_t start = at;
+        bool bracket = at < bytes && text[at] == '<';
+        at += bracket;
+        while (at < bytes && (isalnum((unsigned char)text[at]) || text[at] == '_' ||
+                              (unsigned char)text[at] >= 0x80))
+            at++;
+        if (at == start + bracket || (bracket && (at == bytes || text[at++] != '>')))
+            return 0;
+        if (at == bytes || text[at] != '.')
+            return at;
+        at++;
+    }
 }
 
-/* "py::name:file". */
-static void take_python(struct frame_name *result)
+/* "py::name:file", as CPython writes it.  Other runtimes' names may be qualified by "py::", too:
+ * there "::" follows, or nothing that is a file's name. */
+static bool take_python(struct frame_name *result)
 {
-    const char *start = result->name + strlen("py::");
-    size_t bytes = result->name_bytes - strlen("py::");
-    const char *colon = memchr(start, ':', bytes);
+    static const char prefix[] = "py::";
+    if (!begins(result->name, result->name_bytes, prefix))
+        return false;
+    const char *start = result->name + sizeof prefix - 1, *end = result->name + result->name_bytes;
+    size_t bytes = python_name_bytes(start, (size_t)(end - start));
+    const char *file = start + bytes + 1;
+    if (!bytes || file >= end || file[-1] != ':' || *file == ':')
+        return false;
+    size_t file_bytes = (size_t)(end - file);
+    bool is_made_up = *file == '<' && end[-1] == '>'; /* "<string>" */
+    if (!is_made_up && !memchr(file, '/', file_bytes) && !memchr(file, '.', file_bytes))
+        return false;
     result->name = start;
-    result->name_bytes = colon ? (size_t)(colon - start) : bytes;
-    if (!colon)
-        return;
-    result->file = colon + 1;
-    result->file_bytes = bytes - result->name_bytes - 1;
+    result->name_bytes = bytes;
+    result->file = file;
+    result->file_bytes = file_bytes;
+    return true;
 }
 
-static void take_tier(struct frame_name *result, const char *symbol)
+static void take_tier(struct frame_name *result)
 {
+    const char *symbol = result->name;
     struct tier_mark mark = tier_mark_of(symbol, result->name_bytes);
-    if (!mark.bytes)
-        return;
     tier_mark_text(symbol, mark, result->tier);
-    result->interpreted = strcmp(result->tier, v8_bytecode) == 0 || strstr(result->tier, "LLInt") ||
-                          begins(result->tier, strlen(result->tier), "Interpreter");
-    if (tier_mark_is_v8(mark))
-        take_v8(result, mark);
-    else if (mark.at == 0) {
-        result->name += mark.bytes;
-        result->name_bytes -= mark.bytes;
-    } else {
-        result->name_bytes = mark.at;
+    result->interpreted = tier_is_interpreter(result->tier);
+    result->name_bytes = tier_mark_own_name(symbol, result->name_bytes, mark, &result->name);
+    if (mark.form == TIER_IS_NONE || mark.form == TIER_OF_V8)
+        take_place(result);
+    if (mark.form == TIER_OF_V8_WASM) {
+        result->number = result->name + result->name_bytes + 1;
+        result->number_bytes = (size_t)(symbol + mark.at - result->number);
     }
 }
 
@@ -124,12 +141,8 @@ struct frame_name frame_name_of_jit(const char *symbol, size_t bytes)
         result.inlined = true;
         result.name_bytes -= sizeof inlined - 1;
     }
-    if (begins(symbol, bytes, "py::"))
-        take_python(&result);
-    else
-        take_tier(&result, symbol);
-    if (!result.tier[0] && !result.file && !begins(symbol, bytes, "py::"))
-        take_place(&result);
+    if (!take_python(&result))
+        take_tier(&result);
     if (begins(symbol, bytes, "Interpreter") && bytes == strlen("Interpreter"))
         result.interpreted = true; /* HotSpot's */
     if (result.name_bytes == 0) {

@@ -1,5 +1,5 @@
 /* What in a name says its tier. */
-#include "injector/inject/layout/tier_mark.h"
+#include "injector/log/code/tier_mark.h"
 
 #include "tests/unit/scratch.h"
 

@@ -3,6 +3,7 @@
 
 #include "injector/arrays/array.h"
 #include "injector/arrays/run_sort.h"
+#include "injector/log/code/jit_name.h"
 #include "injector/text/code_name.h"
 
 #include <string.h>
@@ -133,11 +134,13 @@ void code_log_convert(struct code_log *log, const struct jit_clock *clock)
 const char *code_log_shown_name(struct code_log *log, const char *name, size_t *bytes,
                                 bool terminated)
 {
-    if (terminated && code_name_is_clean(name, *bytes))
+    char *plain = jit_name_demangled(name, *bytes);
+    if (!plain && terminated && code_name_is_clean(name, *bytes))
         return name;
-    if (array_reserve(log->names, log->name_count, log->name_capacity))
-        return NULL;
-    char *clean = code_name_clean(name, *bytes);
+    char *clean = array_reserve(log->names, log->name_count, log->name_capacity) ? NULL
+                  : plain ? code_name_clean(plain, strlen(plain))
+                          : code_name_clean(name, *bytes);
+    free(plain);
     if (!clean)
         return NULL;
     *bytes = strlen(clean);
