@@ -11,6 +11,7 @@
 #include "injector/check/census/kept_census.h"
 #include "injector/check/dump_report.h"
 #include "injector/check/recording_report.h"
+#include "injector/files/input_guard.h"
 #include "injector/files/interruption.h"
 #include "injector/history/recording.h"
 #include "injector/log/jitdump/newest_records.h"
@@ -27,7 +28,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-enum { EXIT_SOUND = 0, EXIT_UNREADABLE = 1, EXIT_LOST = 3 };
+enum { EXIT_SOUND = 0, EXIT_UNREADABLE = 1, EXIT_USAGE = 2, EXIT_LOST = 3 };
 
 struct check_options {
     const char *records; /* NULL: none is checked */
@@ -196,10 +197,12 @@ static int repair(struct report *report, const struct check_options *options)
     char cause[256];
     int status = EXIT_UNREADABLE;
     interruption_hold_signals();
+    input_guard_output(options->repair);
     if (jit_dump_open(&dump, path, cause, sizeof cause)) {
         printable_line(stderr, "perfjit: %s: %s", path, cause);
     } else if (dump_repair_write(&done, &dump, options->repair, &findings)) {
         printable_line(stderr, "perfjit: %s", findings.failure);
+        status = findings.is_misuse ? EXIT_USAGE : status;
     } else {
         repair_report(report, &done, options->repair);
         status = dump_repair_lost(&done) ? EXIT_LOST : EXIT_SOUND;

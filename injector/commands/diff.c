@@ -10,6 +10,7 @@
 #include "injector/compare/distinct_files.h"
 #include "injector/compare/kept_runs/bench_list.h"
 #include "injector/compare/two_programs.h"
+#include "injector/files/input_guard.h"
 #include "injector/profile/run_file.h"
 #include "injector/profile/view_input.h"
 #include "injector/text/file_name.h"
@@ -459,6 +460,8 @@ int diff_command(int argc, char **argv)
     int result = help_parse(&diff_argp, argc, argv, ARGP_IN_ORDER, &options)
                      ? report_failure(&findings, "out of memory")
                      : 0;
+    for (int form = 0; form < DIFF_FORMS; form++)
+        input_guard_output(options.forms[form]);
     result = result || compare_runs(&options, &closes, &findings);
     free(options.files);
     free(options.is_new);

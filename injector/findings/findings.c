@@ -55,13 +55,29 @@ void report_note(struct findings *findings, const char *format, ...)
     free(text);
 }
 
-int report_failure(struct findings *findings, const char *format, ...)
+static int fail(struct findings *findings, bool is_misuse, const char *format, va_list arguments)
 {
     if (findings->failure[0])
         return -1;
+    vsnprintf(findings->failure, sizeof findings->failure, format, arguments);
+    findings->is_misuse = is_misuse;
+    return -1;
+}
+
+int report_failure(struct findings *findings, const char *format, ...)
+{
     va_list arguments;
     va_start(arguments, format);
-    vsnprintf(findings->failure, sizeof findings->failure, format, arguments);
+    fail(findings, false, format, arguments);
+    va_end(arguments);
+    return -1;
+}
+
+int report_misuse(struct findings *findings, const char *format, ...)
+{
+    va_list arguments;
+    va_start(arguments, format);
+    fail(findings, true, format, arguments);
     va_end(arguments);
     return -1;
 }

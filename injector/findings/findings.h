@@ -27,6 +27,7 @@ struct findings {
     bool verbose;                 /* print each case as it is found */
     bool quiet;                   /* print failures only */
     char failure[1024];           /* why the run ended; "" while it goes on */
+    bool is_misuse;               /* the failure is wrong usage: exit status 2 */
     struct progress progress;     /* here because it shares the terminal */
 };
 
@@ -44,6 +45,10 @@ void report_note(struct findings *findings, const char *format, ...)
 
 /* Set the failure text, if none is set yet, and return -1. */
 int report_failure(struct findings *findings, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
+
+/* The same for wrong usage that shows while the run goes on. */
+int report_misuse(struct findings *findings, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 
 /* The cases of the kinds that lose something, together: exit status 3 if not 0. */

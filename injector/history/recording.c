@@ -2,10 +2,12 @@
 #include "injector/history/recording.h"
 
 #include "injector/arrays/array.h"
+#include "injector/files/input_guard.h"
 #include "injector/recording/host/recording_host.h"
 
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/stat.h>
 
 static error_t add_file(struct given_file **files, size_t *count, size_t *capacity,
@@ -66,6 +68,18 @@ static int check_root(const char *root, struct findings *findings)
     return report_failure(findings, "--root %s: not a directory that can be read", root);
 }
 
+/* The files that were mapped are inputs, whether any of their bytes are needed or not. */
+static void guard_mapped(const struct records *records)
+{
+    const char *last = "";
+    for (size_t i = 0; input_guard_is_needed() && i < records->map_count; i++) {
+        const char *path = records->maps[i].map.filename;
+        if (path[0] == '/' && strcmp(path, last) != 0)
+            input_guard_input_at(path);
+        last = path;
+    }
+}
+
 /* Read the contents of the opened input. */
 static enum recording_result read_input(struct recording *recording,
                                         const struct recording_request *request,
@@ -79,6 +93,7 @@ static enum recording_result read_input(struct recording *recording,
     recording_machine_report(&recording->input.file, machine_here(), findings);
     if (records_read(&recording->records, &recording->input.file, findings))
         return RECORDING_FAILED;
+    guard_mapped(&recording->records);
     return jit_processes_read(&recording->processes, &recording->records, &wanted, findings);
 }
 

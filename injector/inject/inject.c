@@ -7,6 +7,7 @@
 #include "injector/inject/inject.h"
 
 #include "injector/check/census/kept_census.h"
+#include "injector/files/input_guard.h"
 #include "injector/files/interruption.h"
 #include "injector/files/output_file.h"
 #include "injector/history/process/inlined_calls.h"
@@ -350,6 +351,7 @@ static int inject(struct injection *run, const struct inject_options *options,
                   struct findings *findings)
 {
     interruption_watch_files();
+    input_guard_output(options->output);
     if (open_recording(run, options, findings) || name_inlined_calls(run, options, findings))
         return -1;
     interruption_hold_signals();

@@ -1,6 +1,7 @@
 /* See view_input.h. */
 #include "injector/profile/view_input.h"
 
+#include "injector/files/input_guard.h"
 #include "injector/files/interruption.h"
 #include "injector/files/output_file.h"
 #include "injector/profile/profile_events.h"
@@ -17,7 +18,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-enum { EXIT_DONE = 0, EXIT_FAILED = 1, EXIT_SKIPPED = 3 };
+enum { EXIT_DONE = 0, EXIT_FAILED = 1, EXIT_USAGE = 2, EXIT_SKIPPED = 3 };
 
 /* ---- The command line ---- */
 
@@ -205,17 +206,6 @@ static int choose_event(struct view_input *input, const struct view_request *req
     return 0;
 }
 
-/* A recording can't be made again. */
-static int check_output(const char *path, const char *output, struct findings *findings)
-{
-    struct stat in, out;
-    if (output && stat(path, &in) == 0 && stat(output, &out) == 0 && in.st_dev == out.st_dev &&
-        in.st_ino == out.st_ino)
-        return report_failure(findings,
-                              "%s: is the input as well; name another output with -o FILE", output);
-    return 0;
-}
-
 static int count_totals(struct view_input *input, struct findings *findings)
 {
     profile_totals_free(&input->totals);
@@ -257,7 +247,9 @@ int view_input_open(struct view_input *input, const struct view_request *request
     if (!request->quiet)
         progress_open(&findings->progress, stderr);
     interruption_watch_files();
-    if (check_output(input->path, request->output, findings) || refuse_bench(input->path, findings))
+    input_guard_output(request->output);
+    input_guard_input_at(input->path);
+    if (input_guard_check(findings) || refuse_bench(input->path, findings))
         return -1;
     input->choice = (struct profile_choice){0, request->pid, request->weight};
     if (run_file_is(input->path) ? run_file_read(&input->profile, input->path, RUN_EACH, findings)
@@ -349,7 +341,10 @@ int view_end(int result, struct view_request *request, struct findings *findings
         findings_print(findings, stderr);
     if (findings->failure[0])
         printable_line(stderr, "perfjit: %s", findings->failure);
-    int status = result ? EXIT_FAILED : findings_lost(findings) ? EXIT_SKIPPED : EXIT_DONE;
+    int status = findings->is_misuse       ? EXIT_USAGE
+                 : result                  ? EXIT_FAILED
+                 : findings_lost(findings) ? EXIT_SKIPPED
+                                           : EXIT_DONE;
     findings_free(findings);
     view_request_free(request);
     interruption_pass_on();

@@ -4,6 +4,7 @@
 #include "injector/arrays/bisect.h"
 #include "injector/arrays/number_sort.h"
 #include "injector/files/file_bytes.h"
+#include "injector/files/input_guard.h"
 #include "injector/recording/perf_data/perf_format.h"
 #include "injector/text/plural.h"
 #include "jitdump/format/byte_cursor.h"
@@ -44,6 +45,7 @@ static int map_file(struct perf_file *file, int fd, struct findings *findings)
         return report_failure(
             findings, "%s: not a perf.data file: only %zu byte%s long; was perf record killed?",
             file->path, (size_t)status.st_size, plural((uint64_t)status.st_size));
+    input_guard_input(&status);
     file->size = (size_t)status.st_size;
     file->data = file_bytes(fd, &status);
     if (!file->data)
