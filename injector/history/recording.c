@@ -125,6 +125,14 @@ static const struct timeline *parent_timeline(const struct recording *recording,
                            : NULL;
 }
 
+int recording_print_names(struct recording *recording, struct findings *findings)
+{
+    for (size_t i = 0; i < recording->processes.count; i++)
+        if (code_log_print_names(&recording->processes.items[i].log))
+            return report_failure(findings, "out of memory");
+    return 0;
+}
+
 int recording_play(struct recording *recording, struct findings *findings)
 {
     const struct jit_processes *processes = &recording->processes;

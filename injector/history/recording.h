@@ -92,6 +92,10 @@ enum recording_result recording_view(struct recording *recording, const char *pa
                                      const struct recording_request *request,
                                      struct findings *findings);
 
+/* Make the names of all JIT functions fit for ELF files (code_log_print_names), before the code is
+ * played.  Returns 0, or -1 with the failure text set. */
+int recording_print_names(struct recording *recording, struct findings *findings);
+
 /* Play the timelines; of no process if there is no code.  Returns 0, or -1 with the failure text
  * set. */
 int recording_play(struct recording *recording, struct findings *findings);

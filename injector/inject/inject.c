@@ -316,7 +316,7 @@ static int open_recording(struct injection *run, const struct inject_options *op
         return -1;
     }
     run->unwinds = unwinds(run, options);
-    return 0;
+    return recording_print_names(&run->in, findings);
 }
 
 /* Frames can only stand in chains: in those that were recorded, and of stacks that are unwound. */

@@ -5,6 +5,7 @@
 #include "injector/arrays/run_sort.h"
 #include "injector/log/code/jit_name.h"
 #include "injector/text/code_name.h"
+#include "injector/text/printable_text.h"
 
 #include <string.h>
 #include <xxhash.h>
@@ -145,6 +146,23 @@ const char *code_log_shown_name(struct code_log *log, const char *name, size_t *
         return NULL;
     *bytes = strlen(clean);
     return log->names[log->name_count++] = clean;
+}
+
+int code_log_print_names(struct code_log *log)
+{
+    for (size_t i = 0; i < log->function_count; i++) {
+        struct jit_function *function = &log->functions[i];
+        if (!function->name || printable_is(function->name))
+            continue;
+        char *name = array_reserve(log->names, log->name_count, log->name_capacity)
+                         ? NULL
+                         : printable_copy(function->name);
+        if (!name)
+            return -1;
+        log->names[log->name_count++] = name;
+        jit_function_set_name(function, name, strlen(name));
+    }
+    return 0;
 }
 
 int code_log_add_named(struct code_log *log, uint32_t dump_index, uint64_t time_ns, uint64_t addr,

@@ -4,6 +4,7 @@
 #include "injector/log/code/tier_mark.h"
 #include "injector/native/symbols/demangle.h"
 #include "injector/text/code_name.h"
+#include "injector/text/printable_text.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -41,6 +42,8 @@ char *jit_name_shown(const char *name, size_t bytes)
 {
     char *plain = jit_name_demangled(name, bytes);
     char *clean = plain ? code_name_clean(plain, strlen(plain)) : code_name_clean(name, bytes);
+    char *shown = clean ? printable_copy(clean) : NULL;
     free(plain);
-    return clean;
+    free(clean);
+    return shown;
 }

@@ -15,7 +15,8 @@
  * memory. */
 char *jit_name_demangled(const char *name, size_t bytes);
 
-/* A copy of the BYTES at NAME as they are shown, to be freed; NULL without memory. */
+/* A copy of the BYTES at NAME as they are shown in ELF files and on terminals (printable_text.h),
+ * to be freed; NULL without memory. */
 char *jit_name_shown(const char *name, size_t bytes);
 
 #endif

@@ -149,7 +149,7 @@ static void put_data(const struct flamegraph_request *request, FILE *stream)
                                           [SAMPLE_WEIGHT] = "weight",
                                           [SAMPLE_TIME] = "time"};
     const struct call_profile *profile = request->profile;
-    struct json_writer writer = {.stream = stream, .viewed = true}, *json = &writer;
+    struct json_writer writer = {.stream = stream, .viewed = true, .shown = true}, *json = &writer;
     json_object(json, NULL);
     json_text(json, "unit", unit_of(request));
     json_array(json, "strings");

@@ -2,7 +2,8 @@
 #include "injector/profile/flamegraph/flamegraph_svg.h"
 
 #include "injector/profile/flamegraph/markup.h"
-#include "injector/text/code_name.h"
+#include "injector/text/character.h"
+#include "injector/text/printable_text.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
@@ -101,9 +102,11 @@ static void put_box(const struct flamegraph_request *request, const struct svg_l
     fprintf(stream, "<g><rect x=\"%.1f\" y=\"%.0f\" width=\"%.1f\" height=\"%d\" fill=\"%s\"/>", x,
             y, width > 0.6 ? width - 0.5 : width, ROW - 1, colour_of(frame));
     put_title(request, stream, frame, weight);
-    if (width > 4 * LETTER)
-        put_text(stream, call_profile_string(request->profile, frame->name),
-                 (size_t)(width / LETTER) - 1, x + 3, y + ROW - 5);
+    if (width > 4 * LETTER) {
+        char *name = printable_copy(call_profile_string(request->profile, frame->name));
+        put_text(stream, name ? name : "", (size_t)(width / LETTER) - 1, x + 3, y + ROW - 5);
+        free(name);
+    }
     fputs("</g>\n", stream);
 }
 
