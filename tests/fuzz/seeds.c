@@ -8,6 +8,7 @@
  * them DIR/perf_data     small recordings: one event, several, rounds, AUX traces, tasks, a stream,
  * compressed, cut DIR/injection     such a recording with a dump of its process; scripts of both
  *     DIR/perf_map      texts
+ *     DIR/demangle      mangled names
  *     DIR/bench         the list of a bench, a run, the body of one
  *     DIR/compare       the body of one, compared in each way
  *     DIR/stacks        the unwind tables again, with registers and stacks
@@ -417,6 +418,28 @@ static void put_script(uint8_t loads, bool with_tables)
 
 /* ---- Perf maps ---- */
 
+static void put_names(void)
+{
+    static const char *const names[] = {
+        "_ZN3app5sieveEPhi [tier2]",
+        "JS:_Z1f1AIiiE-3-liftoff",
+        "_ZN51_$LT$acme..Alpha$LT$T$GT$$u20$as$u20$acme..Work$GT$4step17h03b5a052cf7308efE",
+        "_RNvXNtC1w1mINtB2_5AlphamENtB2_4Work4step",
+        "_RINvC1w1fRShQDG_INtC1x1YL0_Ep1TyEL_E",
+        "_RINvC1w1fFG0_KCRL1_hRL0_tEuFUEzAxj10_TaETlsEPnOoE",
+        "_RINvC1w1fKRe616222_KAh1_h2_EKTh1_EKVNtC1w1PS1xh1_1yb0_EKVNtC1w1OUE",
+        "_RNvC1wu8gdel_5qa",
+        "_D4acme4tool__T3genTiVii3VAyaa4_68c3a979S_DQBpQBn6helperFiZiZQBuFG3iPOiZi",
+        "_D1a__T1fTHAyaiTDFiZvTPFZvTxbVbi1VaN97Z1fFZv",
+        "_D1a1fFNaNbNiNfKiLaMxkXv",
+        "camlO__$2b$7c_83",
+        "$s4main3FooC3bar1xySi_tF",
+        "La/B$C;f(JZ[BLjava/util/List;[[D)Ljava/lang/Object;",
+    };
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        put_seed("demangle", names[i], strlen(names[i]), "", 0);
+}
+
 static void put_perf_maps(void)
 {
     static const char *const texts[] = {
@@ -502,6 +525,7 @@ int main(int argc, char **argv)
         put_script(loads, true);
     }
     put_perf_maps();
+    put_names();
     put_benches();
     return 0;
 }

@@ -127,9 +127,9 @@ static const struct {
     const char *begin;
     char *(*read)(const char *symbol, size_t most);
 } languages[] = {
-    {"_R", rust_name},    {"_ZN", rust_name},  {"_Z", cxx_name},   {"_D", d_name},
-    {"caml", ocaml_name}, {"$s", swift_name},  {"$S", swift_name}, {"_$s", swift_name},
-    {"_$S", swift_name},  {"_T0", swift_name}, {"L", java_name},
+    {"_R", rust_name},    {"_ZN", rust_name}, {"_Z", cxx_name},   {"_D", d_name},
+    {"caml", ocaml_name}, {"$s", swift_name}, {"$S", swift_name}, {"_$s", swift_name},
+    {"_$S", swift_name},  {"L", java_name},
 };
 
 static bool begins(const char *name, size_t bytes, const char *begin)
