@@ -104,7 +104,7 @@ static char *behind_type(char *name)
     int depth = 0;
     for (char *at = name; *at && (!operator_at || at < operator_at); at++) {
         depth += strchr("<(", *at) ? 1 : strchr(">)", *at) ? -1 : 0;
-        if (*at == ' ' && depth == 0)
+        if (*at == ' ' && depth == 0 && at[1])
             start = at + 1;
     }
     return start;
