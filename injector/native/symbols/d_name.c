@@ -385,63 +385,59 @@ static void read_marked_type(struct mangled_name *name)
     }
 }
 
-static void read_compound_type(struct mangled_name *name, char tag)
+/* Types around another one.  Returns whether TAG is that of such a type. */
+static bool read_type_around(struct mangled_name *name, char tag)
 {
     switch (tag) {
     case 'x':
         read_wrapped(name, "const(", ")");
-        break;
+        return true;
     case 'y':
         read_wrapped(name, "immutable(", ")");
-        break;
+        return true;
     case 'O':
         read_wrapped(name, "shared(", ")");
-        break;
+        return true;
     case 'N':
         read_marked_type(name);
-        break;
+        return true;
     case 'A':
         read_wrapped(name, "", "[]");
-        break;
+        return true;
     case 'G':
         read_fixed_array(name);
-        break;
+        return true;
     case 'H':
         read_map(name);
-        break;
+        return true;
     case 'P':
         if (is_call_convention(mangled_peek(name)))
             read_function(name, "function");
         else
             read_wrapped(name, "", "*");
-        break;
-    case 'D':
-        read_delegate(name);
-        break;
-    case 'C':
-    case 'S':
-    case 'E':
-    case 'T':
-    case 'I':
-        read_qualified(name);
-        break;
-    case 'B':
-        read_tuple(name);
-        break;
-    case 'Q':
-        read_again(name, read_type);
-        break;
-    case 'z':
-        mangled_put(name, mangled_next(name) == 'i' ? "cent" : "ucent");
-        break;
+        return true;
     default:
-        if (!is_call_convention(tag)) {
-            mangled_fail(name);
-            return;
-        }
+        return false;
+    }
+}
+
+static void read_other_type(struct mangled_name *name, char tag)
+{
+    if (tag && strchr("CSETI", tag))
+        read_qualified(name);
+    else if (tag == 'D')
+        read_delegate(name);
+    else if (tag == 'B')
+        read_tuple(name);
+    else if (tag == 'Q')
+        read_again(name, read_type);
+    else if (tag == 'z')
+        mangled_put(name, mangled_next(name) == 'i' ? "cent" : "ucent");
+    else if (is_call_convention(tag)) {
         name->at--;
         read_function(name, "function");
-    }
+    } else
+        mangled_fail(name);
 }
 
 static void read_type(struct mangled_name *name)
@@ -452,8 +448,8 @@ static void read_type(struct mangled_name *name)
     const char *basic = basic_type(tag);
     if (basic)
         mangled_put(name, basic);
-    else
-        read_compound_type(name, tag);
+    else if (!read_type_around(name, tag))
+        read_other_type(name, tag);
     mangled_leave(name);
 }
 
