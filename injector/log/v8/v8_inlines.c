@@ -359,36 +359,58 @@ static int file_of(struct giving *giving, uint32_t of, uint32_t *file)
     return 0;
 }
 
-/* Put call NUMBER of CODE, whose calls are CALLS. */
+/* Calls of functions that the log does not name, such as builtins, are left out: what they call is
+ * called by their callers, at their places.  NUMBERS: of the calls among those that are left. */
 static int put_call(struct giving *giving, const struct jit_function *function,
                     const struct v8_code *code, const struct v8_row *calls, size_t call_count,
-                    uint32_t number, const char **broken)
+                    const uint32_t *numbers, uint32_t at)
 {
-    const struct v8_row *call = &calls[number];
-    const uint32_t of = function_of(giving, code, calls, call_count, number);
-    const uint32_t by = function_of(giving, code, calls, call_count, call->call);
-    uint32_t name, decl_file, call_file;
+    const uint32_t of = function_of(giving, code, calls, call_count, at);
+    uint32_t name, decl_file, call_file, by;
+    struct v8_row call = calls[at];
     uint8_t bytes[JR_INLINE_BYTES];
     struct byte_sink sink = byte_sink_over(bytes, sizeof bytes);
-    if (of == V8_NOWHERE || by == V8_NOWHERE) {
-        *broken = "an inlined call is of a function that the log does not name";
-        return 0;
-    }
+    while ((by = function_of(giving, code, calls, call_count, call.call)) == V8_NOWHERE)
+        call = calls[call.call];
     if (name_in(giving, of, function, &name) || file_of(giving, of, &decl_file) ||
         file_of(giving, by, &call_file))
         return -1;
-    const struct script_place at =
-        call->position == V8_NOWHERE
+    const struct script_place place =
+        call.position == V8_NOWHERE
             ? (struct script_place){0, 0}
-            : script_places_find(&giving->places, giving->scripts[by], call->position);
-    sink_u32(&sink, call->call == V8_NOWHERE ? JIT_INLINE_NONE : call->call);
+            : script_places_find(&giving->places, giving->scripts[by], call.position);
+    sink_u32(&sink, call.call == V8_NOWHERE ? JIT_INLINE_NONE : numbers[call.call]);
     sink_u32(&sink, call_file);
-    sink_u32(&sink, at.line);
-    sink_u32(&sink, at.column);
+    sink_u32(&sink, place.line);
+    sink_u32(&sink, place.column);
     sink_u32(&sink, name);
     sink_u32(&sink, decl_file);
     sink_u32(&sink, giving->v8->functions[of].line);
     return memory_file_add(&giving->tables, bytes, sizeof bytes);
+}
+
+/* Put the calls of functions that have a name.  NUMBERS is set for each call: its number among
+ * these, or that of the one around it, or V8_NOWHERE. */
+static int put_calls(struct giving *giving, const struct jit_function *function,
+                     const struct v8_code *code, const struct v8_row *calls, size_t call_count,
+                     uint32_t *numbers, uint32_t *count, const char **broken)
+{
+    *count = 0;
+    for (uint32_t i = 0; i < call_count; i++) {
+        const uint32_t parent = calls[i].call;
+        if (parent != V8_NOWHERE && parent >= i) {
+            *broken = "an inlined call comes before its caller";
+            return 0;
+        }
+        if (function_of(giving, code, calls, call_count, i) == V8_NOWHERE) {
+            numbers[i] = parent == V8_NOWHERE ? V8_NOWHERE : numbers[parent];
+            continue;
+        }
+        if (put_call(giving, function, code, calls, call_count, numbers, i))
+            return -1;
+        numbers[i] = (*count)++;
+    }
+    return 0;
 }
 
 static int put_span(struct giving *giving, uint32_t offset, uint32_t call)
@@ -401,8 +423,8 @@ static int put_span(struct giving *giving, uint32_t offset, uint32_t call)
 }
 
 /* Of positions of one offset the last one counts. */
-static int put_spans(struct giving *giving, const struct v8_code *code, uint32_t *count,
-                     const char **broken)
+static int put_spans(struct giving *giving, const struct v8_code *code, const uint32_t *numbers,
+                     size_t call_count, uint32_t *count, const char **broken)
 {
     struct line_text text = code->positions;
     struct v8_row position, before = {.call = V8_NOWHERE};
@@ -410,7 +432,8 @@ static int put_spans(struct giving *giving, const struct v8_code *code, uint32_t
     int result;
     *count = 0;
     while ((result = v8_row_next(&text, 'C', &position)) > 0) {
-        if (position.first == V8_NOWHERE || (any && position.first < before.first))
+        if (position.first == V8_NOWHERE || (any && position.first < before.first) ||
+            (position.call != V8_NOWHERE && position.call >= call_count))
             result = -1;
         if (result < 0 || position.first >= code->size)
             break;
@@ -418,7 +441,8 @@ static int put_spans(struct giving *giving, const struct v8_code *code, uint32_t
             giving->tables.size -= JR_INLINE_SPAN_BYTES;
             --*count;
         }
-        if (put_span(giving, position.first, position.call))
+        if (put_span(giving, position.first,
+                     position.call == V8_NOWHERE ? V8_NOWHERE : numbers[position.call]))
             return -1;
         ++*count;
         before = position;
@@ -437,14 +461,18 @@ static int put_tables(struct giving *giving, struct pair pair, struct jit_inline
     const struct v8_code *code = &giving->v8->codes[pair.code];
     size_t call_count;
     struct v8_row *calls = calls_of(code, &call_count, broken);
-    int result = calls ? 0 : -1;
-    for (uint32_t i = 0; !result && !*broken && i < call_count; i++)
-        result = put_call(giving, function, code, calls, call_count, i, broken);
-    free(calls);
+    uint32_t *numbers = malloc((call_count + 1) * sizeof *numbers);
+    int result = calls && numbers ? 0 : -1;
     info->code_addr = function->addr;
-    info->nr_inline = (uint32_t)call_count;
     info->big_endian = __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__;
-    return result || *broken ? result : put_spans(giving, code, &info->nr_span, broken);
+    if (!result && !*broken)
+        result =
+            put_calls(giving, function, code, calls, call_count, numbers, &info->nr_inline, broken);
+    if (!result && !*broken)
+        result = put_spans(giving, code, numbers, call_count, &info->nr_span, broken);
+    free(calls);
+    free(numbers);
+    return result;
 }
 
 /* ---- All functions ---- */

@@ -308,7 +308,8 @@ void v8_log_free(struct v8_log *log)
 
 /* ---- Rows ---- */
 
-/* LETTER and a number.  Numbers below zero stand for nothing. */
+/* LETTER and a number.  Numbers below zero stand for nothing, and so does a function without a
+ * number: a builtin. */
 static bool take_part(struct line_text *text, char letter, uint32_t *number)
 {
     uint64_t value;
@@ -318,10 +319,9 @@ static bool take_part(struct line_text *text, char letter, uint32_t *number)
     const bool is_negative = text->bytes && text->text[0] == '-';
     if (is_negative)
         *text = (struct line_text){text->text + 1, text->bytes - 1};
-    if (!take_number(text, 10, UINT32_MAX - 1, &value))
-        return false;
-    *number = is_negative ? V8_NOWHERE : (uint32_t)value;
-    return true;
+    const bool any = take_number(text, 10, UINT32_MAX - 1, &value);
+    *number = is_negative || !any ? V8_NOWHERE : (uint32_t)value;
+    return any || (!is_negative && letter == 'F');
 }
 
 int v8_row_next(struct line_text *text, char letter, struct v8_row *row)
