@@ -46,6 +46,12 @@ static int read_file(struct jit_processes *processes, const char *path, bool is_
     return result;
 }
 
+static bool ends_in(const char *name, const char *ending)
+{
+    const size_t bytes = strlen(name), wanted = strlen(ending);
+    return bytes > wanted && strcmp(name + bytes - wanted, ending) == 0;
+}
+
 static int compare_names(const FTSENT **left, const FTSENT **right)
 {
     return strcmp((*left)->fts_name, (*right)->fts_name);
@@ -60,7 +66,7 @@ static int read_directory(struct jit_processes *processes, const char *path, con
     for (FTSENT *entry; !result && (entry = fts_read(files));) {
         if (entry->fts_info == FTS_D && entry->fts_level > 0)
             fts_set(files, entry, FTS_SKIP);
-        else if (entry->fts_info == FTS_F)
+        else if (entry->fts_info == FTS_F && ends_in(entry->fts_name, ".log"))
             result = read_file(processes, entry->fts_path, false, root, findings);
     }
     if (files)
