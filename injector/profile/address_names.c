@@ -133,12 +133,15 @@ uint32_t address_names_line(const struct call_profile *profile, uint32_t frame, 
     return line_in(line_text_of(call_profile_string(profile, profile->frames[frame].file)), &at);
 }
 
-/* What a function without a file is in: a module of WebAssembly has many of one name. */
+/* What a function of WebAssembly without a file is in: its module has many of one name. */
 static struct line_text number_of(const struct frame_name *name, char text[64])
 {
-    if (!name->number_bytes || memchr(name->name, '[', name->name_bytes))
+    static const char unnamed[] = "wasm-function[";
+    const size_t bytes = sizeof unnamed - 1;
+    if (!name->number_bytes ||
+        (name->name_bytes > bytes && memcmp(name->name, unnamed, bytes) == 0))
         return (struct line_text){NULL, 0};
-    snprintf(text, 64, "wasm-function[%.*s]", (int)name->number_bytes, name->number);
+    snprintf(text, 64, "%s%.*s]", unnamed, (int)name->number_bytes, name->number);
     return line_text_of(text);
 }
 

@@ -1,6 +1,8 @@
 /* See frame_name.h. */
 #include "injector/profile/frame_name.h"
 
+#include "injector/log/script/v8_place.h"
+
 #include <ctype.h>
 #include <fnmatch.h>
 #include <stdlib.h>
@@ -20,59 +22,17 @@ static bool ends(const char *text, size_t bytes, const char *suffix)
     return bytes >= length && memcmp(text + bytes - length, suffix, length) == 0;
 }
 
-/* Take ":NUMBER" off the end of the *BYTES at TEXT; 0: there is none. */
-static uint32_t take_number(const char *text, size_t *bytes)
-{
-    size_t digits = 0;
-    while (digits < *bytes && digits < 9 && text[*bytes - 1 - digits] >= '0' &&
-           text[*bytes - 1 - digits] <= '9')
-        digits++;
-    if (digits == 0 || digits == *bytes || text[*bytes - 1 - digits] != ':')
-        return 0;
-    uint32_t value = (uint32_t)strtoul(text + *bytes - digits, NULL, 10);
-    *bytes -= digits + 1;
-    return value;
-}
-
-/* Whether a path from the root or a URL begins the BYTES at TEXT: "/", "node:", "C:". */
-static bool begins_place(const char *text, size_t bytes)
-{
-    size_t at = 0;
-    if (bytes && text[0] == '/')
-        return true;
-    while (at < bytes && isalpha((unsigned char)text[at]))
-        at++;
-    return at && at + 1 < bytes && text[at] == ':' && text[at + 1] != ' ';
-}
-
-/* The space in front of the place.  Names of functions may have spaces ("get x", a key of an
- * object), as paths may: the first one behind which a place clearly begins, else the first. */
-static const char *find_place(const char *text, size_t bytes)
-{
-    const char *end = text + bytes, *first = memchr(text, ' ', bytes);
-    for (const char *space = first; space;
-         space = memchr(space + 1, ' ', (size_t)(end - space - 1)))
-        if (begins_place(space + 1, (size_t)(end - space - 1)))
-            return space;
-    return first;
-}
-
 /* "name file:line:column", as in V8: the words behind the space are a place if they end in
  * numbers. */
 static void take_place(struct frame_name *result)
 {
-    const char *space = find_place(result->name, result->name_bytes);
-    if (!space)
+    struct v8_place place;
+    if (!v8_place_of(result->name, result->name_bytes, &place))
         return;
-    size_t bytes = result->name_bytes - (size_t)(space + 1 - result->name);
-    uint32_t column = take_number(space + 1, &bytes);
-    uint32_t line = column ? take_number(space + 1, &bytes) : 0;
-    if (!column || bytes == 0)
-        return;
-    result->file = space + 1;
-    result->file_bytes = bytes;
-    result->line = line ? line : column;
-    result->name_bytes = (size_t)(space - result->name);
+    result->file = place.file;
+    result->file_bytes = place.file_bytes;
+    result->line = place.line;
+    result->name_bytes = place.name_bytes;
 }
 
 /* The length of a name as Python qualifies it, at the begin of the BYTES at TEXT: words, and words

@@ -465,10 +465,10 @@ leave_code() {
     ln -f kept other
     for output in kept ./kept other; do
         run --separate-stderr perfjit export -q -f folded -o $output kept
-        exits 1
-        says "$output: is the input as well"
+        exits 2
+        says "$output: is an input as well"
         run --separate-stderr perfjit flamegraph -q -o $output kept
-        exits 1
+        exits 2
     done
     cmp fp kept
     perfjit flamegraph -q - <kept | head -1 | grep -q '^<!doctype html>'
