@@ -5,11 +5,11 @@
 
 enum { TEXT = 0x10000 };
 
-/* run at TEXT has 16 bytes.  In it are inlined, from its 4th, 8th and 12th byte on: a closure in
- * m::work, whose abstract entry has no linkage name; a member of a type in another unit, declared
- * there; and a function with a linkage name. */
+/* run at TEXT has 20 bytes.  In it are inlined, from its 4th, 8th, 12th and 16th byte on: a closure
+ * in m::work, whose abstract entry has no linkage name; a member of a type in another unit,
+ * declared there; a function with a linkage name; and a lambda in a block of that function. */
 static const char source[] =
-    ".text\n.globl run\n.type run,@function\nrun: .skip 16, 0x90\n.size run, 16\n"
+    ".text\n.globl run\n.type run,@function\nrun: .skip 20, 0x90\n.size run, 20\n"
     ".section .debug_abbrev\n"
     ".uleb128 1,0x11\n.byte 1\n.uleb128 0x03,0x08,0x11,0x01,0x12,0x06,0,0\n" /* unit */
     ".uleb128 2,0x39\n.byte 1\n.uleb128 0x03,0x08,0,0\n"                     /* namespace */
@@ -19,21 +19,27 @@ static const char source[] =
     ".uleb128 6,0x13\n.byte 1\n.uleb128 0x03,0x08,0,0\n"                     /* structure */
     ".uleb128 7,0x2e\n.byte 0\n.uleb128 0x03,0x08,0x3c,0x19,0,0\n"           /* declaration */
     ".uleb128 8,0x2e\n.byte 0\n.uleb128 0x47,0x10,0x20,0x0b,0,0\n"           /* specification */
-    ".uleb128 9,0x2e\n.byte 0\n.uleb128 0x03,0x08,0x6e,0x08,0x20,0x0b,0,0\n" /* linkage name */
+    ".uleb128 9,0x2e\n.byte 1\n.uleb128 0x03,0x08,0x6e,0x08,0x20,0x0b,0,0\n" /* linkage name */
     ".uleb128 10,0x39\n.byte 1\n.uleb128 0,0\n"                              /* anonymous */
+    ".uleb128 11,0x0b\n.byte 1\n.uleb128 0,0\n"                              /* block */
+    ".uleb128 12,0x13\n.byte 1\n.uleb128 0,0\n" /* structure without a name */
     ".byte 0\n"
     ".section .debug_info\n"
     "info: .long end1-begin1\nbegin1: .short 4\n.long 0\n.byte 8\n"
-    ".uleb128 1\n.asciz \"one\"\n.quad run\n.long 16\n"
+    ".uleb128 1\n.asciz \"one\"\n.quad run\n.long 20\n"
     ".uleb128 2\n.asciz \"m\"\n"
     ".uleb128 2\n.asciz \"work\"\n"
     "closure: .uleb128 3\n.asciz \"{closure#0}\"\n.byte 1\n"
     ".byte 0\n.byte 0\n"
     "linked: .uleb128 9\n.asciz \"f\"\n.asciz \"_ZN3app1fEv\"\n.byte 1\n"
-    ".uleb128 4\n.asciz \"run\"\n.quad run\n.long 16\n"
+    ".uleb128 11\n.uleb128 12\n"
+    "lambda: .uleb128 3\n.asciz \"operator()\"\n.byte 1\n"
+    ".byte 0\n.byte 0\n.byte 0\n"
+    ".uleb128 4\n.asciz \"run\"\n.quad run\n.long 20\n"
     ".uleb128 5\n.long closure-info\n.quad run+4\n.long 4\n"
     ".uleb128 5\n.long member-info\n.quad run+8\n.long 4\n"
     ".uleb128 5\n.long linked-info\n.quad run+12\n.long 4\n"
+    ".uleb128 5\n.long lambda-info\n.quad run+16\n.long 4\n"
     ".byte 0\n.byte 0\nend1:\n"
     ".long end2-begin2\nbegin2: .short 4\n.long 0\n.byte 8\n"
     ".uleb128 1\n.asciz \"two\"\n.quad 0\n.long 0\n"
@@ -95,6 +101,8 @@ static void test_inlined_names(void **state)
     assert_shown(7, "m::work::{closure#0}");
     assert_shown(8, "(anonymous namespace)::Type::member");
     assert_shown(12, "app::f");
+    assert_shown(16, "app::f::{unnamed}::operator()");
+    assert_shown(18, "app::f::{unnamed}::operator()");
 }
 
 static void test_versions(void **state)

@@ -265,16 +265,36 @@ static Dwarf_Die declared(const Dwarf_Die *function)
     return die;
 }
 
-/* Put the name of FUNCTION behind those of its namespaces and types. */
+char *native_name_shown(const char *name)
+{
+    char *plain = demangle(name, DEMANGLED_MOST_BYTES);
+    return plain ? plain : strndup(name, strcspn(name, "@"));
+}
+
+/* Put the name of SPACE; a function's symbol has those that it is in itself. */
+static void put_space(FILE *stream, Dwarf_Die *space)
+{
+    const char *symbol = dwarf_tag(space) == DW_TAG_subprogram ? symbol_of(space) : NULL;
+    char *shown = symbol ? native_name_shown(symbol) : NULL;
+    const char *name = shown ? shown : dwarf_diename(space);
+    if (!name)
+        name = dwarf_tag(space) == DW_TAG_namespace ? "(anonymous namespace)" : "{unnamed}";
+    fprintf(stream, "%s::", name);
+    free(shown);
+}
+
+/* Put the name of FUNCTION behind those of its namespaces, types and functions. */
 static void put_qualified(FILE *stream, struct scope_index *index, Dwarf_Die *function,
                           const char *name)
 {
     enum { MOST_SPACES = 32 };
     Dwarf_Die spaces[MOST_SPACES], die = declared(function);
-    for (size_t i = scope_index_spaces(index, &die, spaces, MOST_SPACES); i--;) {
-        const char *space = dwarf_diename(&spaces[i]);
-        fprintf(stream, "%s::", space ? space : "(anonymous namespace)");
-    }
+    size_t count = scope_index_spaces(index, &die, spaces, MOST_SPACES), outer = 0;
+    while (outer < count &&
+           (dwarf_tag(&spaces[outer]) != DW_TAG_subprogram || !symbol_of(&spaces[outer])))
+        outer++;
+    for (size_t i = outer < count ? outer + 1 : count; i--;)
+        put_space(stream, &spaces[i]);
     fputs(name, stream);
 }
 
@@ -303,12 +323,6 @@ static const char *name_of(struct native_symbols *symbols, struct scope_index *i
 {
     const char *symbol = symbol_of(function);
     return symbol ? symbol : qualified_name(symbols, index, function);
-}
-
-char *native_name_shown(const char *name)
-{
-    char *plain = demangle(name, DEMANGLED_MOST_BYTES);
-    return plain ? plain : strndup(name, strcspn(name, "@"));
 }
 
 static void find_declaration(Dwarf_Die *function, struct native_place *place)

@@ -22,8 +22,8 @@ struct scope_range {
     Dwarf_Die function;
 };
 
-/* What is in a namespace or type: a function, or another one.  Those in the unit itself are not
- * listed. */
+/* What a function, type or namespace is in.  Those in functions are not listed, but looked for when
+ * they are asked for. */
 struct scope_owner {
     Dwarf_Off entry, owner;
 };
@@ -107,14 +107,18 @@ static bool next_entry(Dwarf_Die *die)
     return true;
 }
 
-/* Note that DIE is in OWNER, if that is not the unit.  Without memory names are shorter. */
-static void add_owner(struct scope_unit *unit, Dwarf_Die *die, Dwarf_Die *owner)
+/* Note that the entry at OFFSET is in that at OWNER, of UNIT.  Without memory names are shorter. */
+static void add_owner(struct scope_unit *unit, Dwarf_Off offset, Dwarf_Off owner)
 {
-    if (dwarf_dieoffset(owner) == dwarf_dieoffset(&unit->die) ||
-        array_reserve(unit->owners, unit->owner_count, unit->owner_capacity))
+    size_t at;
+    if (array_reserve(unit->owners, unit->owner_count, unit->owner_capacity))
         return;
-    unit->owners[unit->owner_count++] =
-        (struct scope_owner){dwarf_dieoffset(die), dwarf_dieoffset(owner)};
+    array_bisect(at, unit->owner_count, unit->owners[at].entry < offset);
+    if (at < unit->owner_count && unit->owners[at].entry == offset)
+        return;
+    memmove(unit->owners + at + 1, unit->owners + at,
+            (unit->owner_count++ - at) * sizeof *unit->owners);
+    unit->owners[at] = (struct scope_owner){offset, owner};
 }
 
 /* List the functions in PARENT: clang has them in their namespaces. */
@@ -127,7 +131,7 @@ static void list_functions(struct range_list *list, struct scope_unit *unit, Dwa
     do
         switch (dwarf_tag(&die)) {
         case DW_TAG_subprogram:
-            add_owner(unit, &die, parent);
+            add_owner(unit, dwarf_dieoffset(&die), dwarf_dieoffset(parent));
             add_ranges(list, &die, 0);
             break;
         case DW_TAG_namespace:
@@ -136,7 +140,7 @@ static void list_functions(struct range_list *list, struct scope_unit *unit, Dwa
         case DW_TAG_structure_type:
         case DW_TAG_union_type:
         case DW_TAG_enumeration_type:
-            add_owner(unit, &die, parent);
+            add_owner(unit, dwarf_dieoffset(&die), dwarf_dieoffset(parent));
             list_functions(list, unit, &die, depth + 1);
             break;
         default:
@@ -219,6 +223,21 @@ static const struct scope_owner *owner_of(const struct scope_unit *unit, Dwarf_O
     return found && found->entry == offset ? found : NULL;
 }
 
+/* Look for what FUNCTION is in, which stands in another function, as a lambda does: libdw goes over
+ * the unit, and so what it finds is noted. */
+static void look_for_owners(struct scope_unit *unit, Dwarf_Die *function)
+{
+    Dwarf_Die *scopes = NULL;
+    int count = dwarf_getscopes_die(function, &scopes);
+    for (int i = 0, outer; i + 1 < count; i = outer) {
+        for (outer = i + 1; dwarf_tag(&scopes[outer]) == DW_TAG_lexical_block && outer + 1 < count;)
+            outer++;
+        add_owner(unit, dwarf_dieoffset(&scopes[i]), dwarf_dieoffset(&scopes[outer]));
+    }
+    if (count > 0)
+        free(scopes);
+}
+
 size_t scope_index_spaces(struct scope_index *index, Dwarf_Die *function, Dwarf_Die *spaces,
                           size_t most)
 {
@@ -229,8 +248,11 @@ size_t scope_index_spaces(struct scope_index *index, Dwarf_Die *function, Dwarf_
         return 0;
     if (!unit->is_read)
         read_unit(unit);
+    if (!owner_of(unit, dwarf_dieoffset(function)))
+        look_for_owners(unit, function);
     const struct scope_owner *owner = owner_of(unit, dwarf_dieoffset(function));
-    for (; owner && count < most; owner = owner_of(unit, owner->owner))
+    for (; owner && owner->owner != dwarf_dieoffset(&unit->die) && count < most;
+         owner = owner_of(unit, owner->owner))
         if (dwarf_offdie(file, owner->owner, &spaces[count]))
             count++;
         else
