@@ -166,12 +166,13 @@ static void read_url(struct source_maps *maps, struct mapped_script *script, cha
     decode_percent(url);
     snprintf(directory, sizeof directory, "%s", script->path);
     cut_to_directory(directory);
-    if (strncmp(url, "file://", 7) == 0)
-        snprintf(path, sizeof path, "%s%s", maps->options.root ? maps->options.root : "", url + 7);
+    const char *file = strncmp(url, "file://", 7) == 0 ? url + 7 : url;
+    if (*file == '/')
+        snprintf(path, sizeof path, "%s%s", maps->options.root ? maps->options.root : "", file);
     else
-        snprintf(path, sizeof path, "%s/%s", *url == '/' ? "" : directory, url);
+        snprintf(path, sizeof path, "%s/%s", directory, file);
     if (!read_map(maps, script, path))
-        report_bad(maps, script, path, strerror(errno));
+        report_bad(maps, script, path, regular_file_error(errno));
 }
 
 /* The URL in the last line of TEXT that names one, NUL-terminated in it; or NULL. */
