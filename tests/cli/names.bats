@@ -130,3 +130,14 @@ report_names() {
     [ "$(md5sum names.dump sound.data)" = "$sums" ]
     [ -z "$(ls -A | grep XXXX)" ]
 }
+
+@test "code in memory that nobody logged is unknown, whatever the memory is called" {
+    local without_root=1 name
+    for name in //anon /SYSV0 /memfd; do
+        LC_ALL=C sed "s,//anon,$name,g" sound.data >memory.data
+        [ "$name" != /memfd ] || LC_ALL=C sed -i 's,/memfd\x00\x00,/memfd:\x00,g' memory.data
+        perfjit report -q --json memory.data 2>/dev/null >report.json || [ $? = 3 ]
+        jq -e --arg memory "${name##*/}" '[.functions[] | select(.module | startswith($memory))] | length > 0 and all(.kind == "unknown" and .name == "[unknown]")' report.json ||
+            complain "$name: $(jq -c '.functions[0]' report.json)"
+    done
+}
