@@ -463,11 +463,11 @@ leave_code() {
 @test "the recording itself is no output" {
     cp fp kept
     ln -f kept other
-    for output in kept ./kept other; do
-        run --separate-stderr perfjit export -q -f folded -o $output kept
+    for target in kept ./kept other; do
+        run --separate-stderr perfjit export -q -f folded -o $target kept
         exits 2
-        says "$output: is an input as well"
-        run --separate-stderr perfjit flamegraph -q -o $output kept
+        says "$target: is an input as well"
+        run --separate-stderr perfjit flamegraph -q -o $target kept
         exits 2
     done
     cmp fp kept
