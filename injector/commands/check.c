@@ -44,6 +44,7 @@ struct inspection {
     struct sample_census census;
     struct user_stacks stacks;
     struct chain_census chains;
+    struct cut_chains cuts;
     bool has_stacks;
 };
 
@@ -137,9 +138,13 @@ static struct chain_question chains_of(const struct inspection *run,
                                        const struct check_options *options)
 {
     if (!run->has_stacks)
-        return (struct chain_question){.asked = options->chains};
-    return (struct chain_question){options->chains, options->verbose, &run->stacks, &run->chains,
-                                   chain_census_misled(&run->chains, &run->stacks.source)};
+        return (struct chain_question){.asked = options->chains, .cuts = run->cuts};
+    return (struct chain_question){options->chains,
+                                   options->verbose,
+                                   &run->stacks,
+                                   &run->chains,
+                                   chain_census_misled(&run->chains, &run->stacks.source),
+                                   run->cuts};
 }
 
 static int inspect(struct inspection *run, const struct check_options *options,
@@ -151,6 +156,8 @@ static int inspect(struct inspection *run, const struct check_options *options,
         recording_play(&run->in, findings) || count_chains(run, options, findings))
         return -1;
     const struct census_question question = question_of(run, options);
+    if (cut_chains_count(&run->cuts, &run->in.input.file))
+        return report_failure(findings, "out of memory");
     return kept_census_or_take(&run->census, &question, findings);
 }
 
@@ -173,7 +180,8 @@ static int check_profile(struct report *report, const struct check_options *opti
         const struct census_question question = question_of(&run, options);
         const struct chain_question chains = chains_of(&run, options);
         bool lost = run.census.unknown || run.census.incomplete || findings_lost(&findings) ||
-                    chains.misled || injected_image_gone(&run.in.records, options->request.root);
+                    chains.misled || losses_any(&run.in.records.losses) ||
+                    injected_image_gone(&run.in.records, options->request.root);
         status = lost ? EXIT_LOST : EXIT_SOUND;
         if (recording_report(report, &question, &run.census, &chains, &findings)) {
             printable_line(stderr, "perfjit: out of memory");

@@ -460,6 +460,15 @@ static void print_frameless(const struct injection *run)
                        verb_ending(counts.without_pointer));
 }
 
+static void print_losses(const struct injection *run)
+{
+    char text[LOSSES_TEXT_BYTES];
+    if (!losses_any(&run->in.records.losses))
+        return;
+    losses_text(&run->in.records.losses, text, sizeof text);
+    printable_line(stderr, "perfjit: %s", text);
+}
+
 static void print_summary(struct injection *run, const struct inject_options *options,
                           const struct findings *findings)
 {
@@ -476,6 +485,7 @@ static void print_summary(struct injection *run, const struct inject_options *op
     else if (from_perf_maps)
         snprintf(note, sizeof note, " (%zu from perf maps)", from_perf_maps);
     findings_print(findings, stderr);
+    print_losses(run);
     if (options->after_record && run->in.processes.no_code)
         tell_no_code(run, findings);
     print_unknown(&run->census, run->output.in_memory ? run->in.input.file.path : output);
