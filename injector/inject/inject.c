@@ -16,6 +16,7 @@
 #include "injector/inject/image/image_name.h"
 #include "injector/inject/image/unwind_table.h"
 #include "injector/inject/layout/image_plan_by_name.h"
+#include "injector/inject/merge/attributes.h"
 #include "injector/inject/merge/recording_merge.h"
 #include "injector/log/owner/dump_place.h"
 #include "injector/log/perf_map/perf_map_source.h"
@@ -126,10 +127,10 @@ static int plan_merge(struct injection *run, struct findings *findings)
 
 static int write_profile(struct injection *run, struct findings *findings)
 {
-    if (recording_merge_write(&run->merge, &run->output, findings))
-        return -1;
-    return run->merge.request.change
-               ? chain_attributes_patch(&run->in.input.file, &run->output, findings)
+    return recording_merge_write(&run->merge, &run->output, findings) ||
+                   attributes_patch(&run->in.input.file, run->merge.request.change != NULL,
+                                    &run->output, findings)
+               ? -1
                : 0;
 }
 

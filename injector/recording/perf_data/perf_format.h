@@ -171,6 +171,7 @@ enum {
     PERF_FEATURE_DIR_FORMAT = 24,
     PERF_FEATURE_COMPRESSED = 27,
     PERF_FEATURE_CLOCK_DATA = 29,
+    PERF_FEATURE_OLD_LAST = 32, /* of perf 6.1 */
 };
 
 /* One u64 field at a place that has been checked to hold it. */
