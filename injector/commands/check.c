@@ -158,15 +158,37 @@ static int inspect(struct inspection *run, const struct check_options *options,
     const struct census_question question = question_of(run, options);
     if (cut_chains_count(&run->cuts, &run->in.input.file))
         return report_failure(findings, "out of memory");
-    return kept_census_or_take(&run->census, &question, findings);
+    if (kept_census_or_take(&run->census, &question, findings))
+        return -1;
+    interruption_look();
+    return interruption_check(findings);
 }
 
-static void release(struct inspection *run)
+static void release_counts(struct inspection *run)
 {
     sample_census_free(&run->census);
     user_stacks_free(&run->stacks);
     chain_census_free(&run->chains);
+}
+
+static void release(struct inspection *run)
+{
+    release_counts(run);
     recording_free(&run->in);
+}
+
+static int inspect_all(struct inspection *run, const struct check_options *options,
+                       struct findings *findings)
+{
+    int result = inspect(run, options, findings);
+    while (result) {
+        release_counts(run);
+        if (!recording_begin_anew(&run->in, findings))
+            break;
+        *run = (struct inspection){.in = run->in};
+        result = inspect(run, options, findings);
+    }
+    return result;
 }
 
 static int check_profile(struct report *report, const struct check_options *options)
@@ -174,7 +196,7 @@ static int check_profile(struct report *report, const struct check_options *opti
     struct inspection run = {.census = {0}};
     struct findings findings = {.quiet = true};
     int status = EXIT_UNREADABLE;
-    if (inspect(&run, options, &findings)) {
+    if (inspect_all(&run, options, &findings)) {
         printable_line(stderr, "perfjit: %s", findings.failure);
     } else {
         const struct census_question question = question_of(&run, options);

@@ -106,7 +106,7 @@ static int unwind_stacks(struct injection *run, const struct inject_options *opt
     if (user_stacks_unwind(&run->stacks, &wanted, &run->in.records, &run->in.processes,
                            run->in.timelines, findings))
         return -1;
-    if (chain_features_set(&run->in.input.file, &run->event_desc))
+    if (!run->event_desc.size && chain_features_set(&run->in.input.file, &run->event_desc))
         return report_failure(findings, "out of memory");
     run->chains = (struct record_change){&run->stacks, put_chain};
     return 0;
@@ -167,6 +167,7 @@ static int pass_on(struct injection *run, struct findings *findings)
 /* The ELF files first: a profile that names files that are not there would be worse than none. */
 static int commit(struct injection *run, struct findings *findings)
 {
+    interruption_look();
     if (interruption_check(findings) || output_file_flush(&run->output, findings) ||
         dso_dir_commit(&run->dsos, findings))
         return -1;
@@ -370,17 +371,35 @@ static int inject(struct injection *run, const struct inject_options *options,
     return commit(run, findings);
 }
 
-static void release(struct injection *run)
+/* All but the recording, and what it points to. */
+static void release_output(struct injection *run)
 {
     sample_census_free(&run->census);
     output_file_close(&run->output);
     dso_dir_close(&run->dsos);
     recording_merge_free(&run->merge);
     user_stacks_free(&run->stacks);
-    memory_file_free(&run->event_desc);
-    image_plan_free(&run->plan);
-    recording_free(&run->in);
     inlined_calls_free(&run->calls);
+    image_plan_free(&run->plan);
+}
+
+static void release(struct injection *run)
+{
+    release_output(run);
+    memory_file_free(&run->event_desc);
+    recording_free(&run->in);
+}
+
+/* A dump that became shorter is left out. */
+static bool begins_anew(struct injection *run, struct findings *findings)
+{
+    release_output(run);
+    bool anew = recording_begin_anew(&run->in, findings);
+    *run = (struct injection){.in = run->in,
+                              .event_desc = run->event_desc,
+                              .output = {.fd = -1},
+                              .dsos = {.fd = -1, .place_fd = -1}};
+    return anew;
 }
 
 /* ---- What is said about it ---- */
@@ -520,6 +539,8 @@ int inject_recording(const struct inject_options *options, struct findings *find
     if (!options->quiet)
         progress_open(&findings->progress, stderr);
     int result = inject(&run, options, findings);
+    while (result && begins_anew(&run, findings))
+        result = inject(&run, options, findings);
     progress_end(&findings->progress);
     if (!result && options->verbose && !options->quiet)
         print_details(&run);

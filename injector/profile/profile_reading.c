@@ -317,6 +317,7 @@ int profile_reading_go(struct call_profile *to, const struct profile_source *sou
     bool wrong = false;
     result = result || profile_events_check_periods(to, &wrong);
     end(&run);
+    interruption_look();
     if (wrong)
         report_note(findings, "the samples' periods add up to more than any counter can count");
     return result ? report_failure(findings, "out of memory") : interruption_check(findings);

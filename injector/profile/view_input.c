@@ -149,8 +149,8 @@ static int refuse_bench(const char *path, struct findings *findings)
                           path, path);
 }
 
-static int read_recording(struct view_input *input, const struct view_request *request,
-                          struct findings *findings)
+static int read_once(struct view_input *input, const struct view_request *request,
+                     struct findings *findings)
 {
     if (open_recording(input, request, findings))
         return -1;
@@ -163,6 +163,17 @@ static int read_recording(struct view_input *input, const struct view_request *r
         cut_chains_count(&input->cuts, input->recording.records.file))
         return report_failure(findings, "out of memory");
     return 0;
+}
+
+static int read_recording(struct view_input *input, const struct view_request *request,
+                          struct findings *findings)
+{
+    int result = read_once(input, request, findings);
+    while (result && recording_begin_anew(&input->recording, findings)) {
+        call_profile_free(&input->profile);
+        result = read_once(input, request, findings);
+    }
+    return result;
 }
 
 bool view_input_lack(const struct view_input *input, size_t index, char *text, size_t size)
