@@ -5,6 +5,7 @@
 #include "injector/text/plural.h"
 
 #include <inttypes.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -57,29 +58,38 @@ double losses_share(const struct losses *losses)
     return lost > 0 ? lost / (lost + (double)losses->taken) : 0;
 }
 
-/* Append to TEXT, which has room for SIZE bytes. */
-static void append(char *text, size_t size, const char *before, uint64_t count, const char *what)
+static void append(char *text, size_t size, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
+
+/* To TEXT, which has room for SIZE bytes. */
+static void append(char *text, size_t size, const char *format, ...)
 {
     size_t used = strlen(text);
-    if (count)
-        snprintf(text + used, size - used, "%s%" PRIu64 " %s%s", before, count, what,
-                 plural(count));
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(text + used, size - used, format, arguments);
+    va_end(arguments);
 }
 
+/* With the names of the records, as perf report -D and perf report --stats show them. */
 void losses_text(const struct losses *losses, char *text, size_t size)
 {
-    char shares[48] = "";
-    const bool lost = losses->samples || losses->records;
-    snprintf(text, size, "perf lost ");
-    append(text, size, "", losses->samples, "sample");
-    append(text, size, losses->samples ? " and " : "", losses->records, "record");
-    append(text, size, lost ? " and parts of " : "parts of ", losses->traces, "trace");
+    uint64_t lost = losses_samples(losses);
+    text[0] = '\0';
     if (lost)
-        snprintf(shares, sizeof shares, ", %s%.1f %% of all samples",
-                 losses->records > losses->samples ? "up to " : "", 100 * losses_share(losses));
-    size_t used = strlen(text);
-    snprintf(text + used, size - used,
-             "%s: the machine was too busy, or the buffer too small; a lower -F, a larger -m, or "
-             "-g fp, helps",
-             shares);
+        append(text, size, "perf lost %s%" PRIu64 " sample%s, %.1f %% of all (",
+               losses->records > losses->samples ? "up to " : "", lost, plural(lost),
+               100 * losses_share(losses));
+    if (losses->samples)
+        append(text, size, "LOST_SAMPLES %" PRIu64 "%s", losses->samples,
+               losses->records ? ", " : ")");
+    if (losses->records)
+        append(text, size, "LOST %" PRIu64 ")", losses->records);
+    if (losses->traces)
+        append(text, size, "%s%" PRIu64 " part%s of processor traces",
+               lost ? ", and " : "perf lost ", losses->traces, plural(losses->traces));
+    append(
+        text, size,
+        ": the machine was too busy, or the buffer too small; a lower -F, a larger -m, or -g fp, "
+        "helps");
 }
