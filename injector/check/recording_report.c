@@ -171,12 +171,12 @@ static void report_verdict(struct report *report, const struct records *records,
                     "injected already, with %s, which is not there: its JIT code has no "
                     "names; put it back, or check the recording as perf record wrote it",
                     image);
-    if (census->unknown || census->incomplete || lost || misled || gone)
-        return;
     if (losses_any(&records->losses))
-        report_line(report, "perf lost part of the recording%s",
-                    census->named ? "; every sample in JIT code that is there has a name" : "");
-    else if (census->named)
+        report_line(report, "perf lost part of the recording");
+    if (census->unknown || census->incomplete || lost || misled || gone ||
+        losses_any(&records->losses))
+        return;
+    if (census->named)
         report_line(report, "sound: every sample in JIT code has a name");
     else if (lacks_maps(census))
         report_line(report, "most samples are where no mapping was recorded, in JIT code or not");

@@ -3,8 +3,8 @@
  * A recording goes through the same modules as in perfjit inject, up to the timeline; a dump
  * through the same reader.  Nothing is changed but with --repair, which writes a new file.
  *
- * Exit status: 0 sound, every sample in JIT code has a name.  3 something would be lost or is
- * unknown, or tables of JIT code are wrong.  1 can't be read.  2 usage.
+ * Exit status: 0 sound, every sample in JIT code has a name.  3 something is or would be lost, or
+ * is unknown, or tables of JIT code are wrong.  1 can't be read.  2 usage.
  */
 #include "injector/commands/commands.h"
 
@@ -350,7 +350,7 @@ const struct argp check_argp = {
         "  0  sound, and every sample in JIT code has a name\n"
         "  1  it can't be read\n"
         "  2  wrong usage\n"
-        "  3  something would be lost or is unknown, or with --chains: chains are\n"
+        "  3  something is or would be lost, or is unknown, or with --chains: chains are\n"
         "     ended by wrong unwind tables of JIT code\n"};
 
 /* STATUS, unless its input was cut while it was read. */

@@ -108,6 +108,6 @@ silent() { # TEXT COMMAND...
     [ "$(grep -c 'tj::' got)" -gt 50 ]
     lossy longer # what is not 0 has a meaning
     perfjit inject -q -i longer.data -o out.data
-    ! perf script -i out.data >/dev/null 2>&1
+    ! perf script -i out.data >/dev/null 2>&1 || complain "this perf opens an attribute whose end is lost"
     perfjit report -q --json out.data | jq -e '.samples > 0' >/dev/null
 }
