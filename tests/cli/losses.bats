@@ -111,3 +111,42 @@ silent() { # TEXT COMMAND...
     ! perf script -i out.data >/dev/null 2>&1 || complain "this perf opens an attribute whose end is lost"
     perfjit report -q --json out.data | jq -e '.samples > 0' >/dev/null
 }
+
+teardown() {
+    [ -z "${restless:-}" ] || kill "$restless" 2>/dev/null || true
+}
+
+# restless_file cuts it for some microseconds, again and again; SEED 0 changes nothing else.
+@test "a dump of one of two processes is cut while it is read: it is left out, and the other's functions have names" {
+    local dumps status tries all other hit=0
+    mkdir two
+    cd two
+    JITDUMPDIR=$PWD PERFJIT=dump recording bad_input/two record two.data sh -c '"$0" -n 20 -s 0.3 & "$0" -n 20 -s 0.3; wait' \
+        "$BUILD/producers/many_functions"
+    mapfile -t dumps < <(dumps_of two.data)
+    [ ${#dumps[@]} = 2 ]
+    chmod 600 "${dumps[@]}"
+    [ "$(id -u)" != 0 ] || chown 0:0 "${dumps[@]}" two.data # a file of somebody else is copied
+    perfjit inject -i two.data -o out.data
+    all=$(perf script -i out.data -F ip,sym | grep -c 'function_[0-9]')
+    mv "${dumps[0]}" gone
+    other=$(perfjit inject -q -i two.data -o out.data || perf script -i out.data -F ip,sym | grep -c 'function_[0-9]')
+    mv gone "${dumps[0]}"
+    [ "$other" -gt 0 ] && [ "$all" -gt "$other" ] || complain "$all, of the other one $other"
+    "$BUILD/producers/restless_file" "${dumps[0]}" 0 &
+    restless=$!
+    for ((tries = 0; hit < 3 && tries < 2000; tries++)); do
+        status=0
+        perfjit inject -i two.data -o out.data 2>said || status=$?
+        case $status in
+        0) continue ;; # nothing was cut just then
+        3) ;;
+        *) complain "status $status: $(cat said)" ;;
+        esac
+        grep -q 'became shorter while it was read' said || continue # it was short when it was opened
+        hit=$((hit + 1))
+        [ "$(perf script -i out.data -F ip,sym | grep -c 'function_[0-9]')" = "$other" ] || complain "$(cat said)"
+    done
+    echo "# hit $hit times in $tries runs" >&3
+    [ "$hit" -gt 0 ]
+}
