@@ -3,6 +3,7 @@
 
 #include "injector/arrays/array.h"
 #include "injector/files/input_guard.h"
+#include "injector/files/interruption.h"
 #include "injector/recording/host/recording_host.h"
 
 #include <errno.h>
@@ -114,8 +115,11 @@ enum recording_result recording_open(struct recording *recording, const char *pa
                                      const struct recording_request *request,
                                      struct findings *findings)
 {
+    if (recording->input.file.data) /* it is done anew */
+        return read_input(recording, request, findings);
     if (check_root(request->root, findings) || perf_input_open(&recording->input, path, findings))
         return RECORDING_FAILED;
+    recording->mark = findings_mark(findings);
     return read_input(recording, request, findings);
 }
 
@@ -162,12 +166,28 @@ int recording_play(struct recording *recording, struct findings *findings)
     return 0;
 }
 
-void recording_free(struct recording *recording)
+/* Release all but the input. */
+static void free_made(struct recording *recording)
 {
     for (size_t i = 0; recording->timelines && i < recording->processes.count; i++)
         timeline_free(&recording->timelines[i]);
     free(recording->timelines);
     jit_processes_free(&recording->processes);
     records_free(&recording->records);
+}
+
+bool recording_begin_anew(struct recording *recording, struct findings *findings)
+{
+    free_made(recording);
+    *recording = (struct recording){.input = recording->input, .mark = recording->mark};
+    if (!interruption_begin_anew())
+        return false;
+    findings_return(findings, &recording->mark);
+    return true;
+}
+
+void recording_free(struct recording *recording)
+{
+    free_made(recording);
     perf_input_close(&recording->input);
 }

@@ -546,6 +546,31 @@ static void put_benches(void)
     call_profile_free(&profile);
 }
 
+/* A sample of a thread that waited, with each of the fields beside it that off_cpu.c knows. */
+static void put_off_cpu(void)
+{
+    for (uint8_t fields = 0; fields < 2; fields++) {
+        const uint8_t head[] = {fields, SAMPLE_RAW, PERF_MISC_USER};
+        uint8_t bytes[256];
+        struct byte_sink sink = byte_sink_over(bytes, sizeof bytes);
+        const uint64_t chain[] = {PERF_CONTEXT_USER, 0x401000, 0x402000};
+        for (uint64_t field = 1; field <= 4; field++) /* ip, pid and tid, time, period */
+            sink_u64(&sink, field);
+        if (fields)
+            sink_u64(&sink, 0);
+        sink_u32(&sink, 60);
+        sink_u32(&sink, 4711);
+        sink_u32(&sink, 4712);
+        sink_u64(&sink, 700000000);
+        sink_u64(&sink, sizeof chain / sizeof chain[0]);
+        for (size_t i = 0; i < sizeof chain / sizeof chain[0]; i++)
+            sink_u64(&sink, chain[i]);
+        sink_u64(&sink, 1); /* cgroup */
+        sink_zeros(&sink, 4);
+        put_seed("off_cpu", head, sizeof head, bytes, sink.size);
+    }
+}
+
 int main(int argc, char **argv)
 {
     if (argc < 3)
@@ -571,5 +596,6 @@ int main(int argc, char **argv)
     put_v8_logs();
     put_source_maps();
     put_benches();
+    put_off_cpu();
     return 0;
 }
