@@ -30,7 +30,8 @@ struct profile_run {
     size_t asked_count, asked_capacity;
     struct address_frame *frames; /* of the stack at hand, the innermost first */
     size_t frame_count, frame_capacity;
-    uint32_t place; /* in the first of these */
+    uint32_t place;            /* in the first of these */
+    struct life_moment moment; /* of the sample at hand */
     bool unwinds;
 };
 
@@ -74,7 +75,9 @@ static int add_user(struct profile_run *run, uint32_t what, uint64_t pc)
 static int add_kernel(struct profile_run *run, uint64_t pc)
 {
     struct address_frames found;
-    return address_names_of_kernel(&run->names, pc, &found) || add_frames(run, &found) ? -1 : 0;
+    return address_names_of_kernel(&run->names, pc, run->moment, &found) || add_frames(run, &found)
+               ? -1
+               : 0;
 }
 
 /* The number of the owner of PC in SPACE; NULL: the process is not known. */
@@ -177,6 +180,7 @@ static int find_stack(struct profile_run *run, const struct walk_sample *asked,
     uint32_t node = 0;
     run->frame_count = 0;
     run->place = 0;
+    run->moment = (struct life_moment){asked->time_ns, UINT64_MAX};
     if (user_stacks_read(&sample, format, &record)) {
         if (add_chain(run, &sample, space) ||
             (space && run->unwinds && sample_type_has_stack(format->sample_type) &&

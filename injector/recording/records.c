@@ -200,6 +200,8 @@ static int read_record(struct records *records, const struct perf_record *record
         return add_task(records, record);
     case PERF_RECORD_NAMESPACES:
         return add_namespaces(records, record);
+    case PERF_RECORD_KSYMBOL:
+        return kernel_code_take(&records->kernel_code, records->file, record);
     case PERF_RECORD_SAMPLE:
         return timed ? add_sample(records, time_ns) : 0;
     case PERF_RECORD_TIME_CONV:
@@ -268,6 +270,7 @@ int records_read(struct records *records, const struct perf_file *file, struct f
         thread_names_find(&records->names, &records->threads))
         return report_failure(findings, "out of memory");
     order_maps(records);
+    kernel_code_order(&records->kernel_code);
     return sort_times(records) ? report_failure(findings, "out of memory") : 0;
 }
 
@@ -302,6 +305,7 @@ const struct recorded_task *records_tasks_of(const struct records *records, uint
 void records_free(struct records *records)
 {
     thread_names_free(&records->names);
+    kernel_code_free(&records->kernel_code);
     thread_list_free(&records->threads);
     record_marks_free(&records->marks);
     free(records->maps);

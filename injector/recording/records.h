@@ -3,6 +3,7 @@
 #ifndef PERFJIT_RECORDS_H
 #define PERFJIT_RECORDS_H
 
+#include "injector/recording/kernel_code.h"
 #include "injector/recording/life_moment.h"
 #include "injector/recording/perf_data/perf_record.h"
 #include "injector/recording/record_marks.h"
@@ -58,6 +59,7 @@ struct records {
     struct record_marks marks;
     struct thread_list threads;
     struct thread_names names;
+    struct kernel_code kernel_code;
     struct recorded_map *maps; /* by process, then by time, then in file order */
     size_t map_count, map_capacity;
     struct recorded_task *tasks; /* by process, then by time, then in file order */
