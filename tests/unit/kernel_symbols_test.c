@@ -46,6 +46,8 @@ static void test_lines(void **state)
                                             "no address\n"
                                             "ffffffff81000300\n"
                                             "ffffffff81000300 T\n"
+                                            "ffffffff81000310 T \n"
+                                            "ffffffffffffffff T end\n"
                                             "\n"
                                             "ffffffffc0000000 t ext4_map_blocks\t[ext4]\n"
                                             "ffffffffc0000100 w last");
@@ -56,6 +58,7 @@ static void test_lines(void **state)
     has(&symbols, UINT64_C(0xffffffff8100017f), "second");
     has(&symbols, UINT64_C(0xffffffff81000180), NULL);
     has(&symbols, UINT64_C(0xffffffff81000350), "weak");
+    assert_int_equal(symbols.count, 5); /* data is none */
     has(&symbols, UINT64_C(0xffffffffc0000010), "ext4_map_blocks");
     has(&symbols, UINT64_C(0xffffffffc0000100), "last");
     kernel_symbols_free(&symbols);

@@ -60,12 +60,12 @@ static int take_line(struct kernel_symbols *symbols, char *line)
 {
     const char *end;
     uint64_t addr = address_in(line, &end);
-    if (end == line || addr == 0 || end[0] != ' ' || !end[1] || end[2] != ' ')
+    if (end == line || addr == 0 || addr == UINT64_MAX || end[0] != ' ' || !end[1] || end[2] != ' ')
         return 0;
     char *name = line + (end - line) + 3, *module = cut_word(name);
     cut_word(module);
     take_core(&symbols->core, name, addr);
-    if (strchr("aA", end[1]))
+    if (!*name || strchr("aA", end[1]))
         return 0;
     if (array_reserve(symbols->items, symbols->count, symbols->capacity))
         return -1;
