@@ -123,6 +123,10 @@ static const struct finding_text texts[FINDING_KINDS] = {
                            "these were skipped; the runtime died while writing, or several "
                            "processes wrote to one file",
                            true},
+    [FINDING_MAP_NAMES] = {"perf map with line breaks in names",
+                           "each name is shown up to its line break, as perf shows it; the runtime "
+                           "should write a space there",
+                           false},
     [FINDING_MAP_ELSEWHERE] = {"perf map for other addresses",
                                "left out: it is the map of another process or run, or its process "
                                "had no code left when it was written",

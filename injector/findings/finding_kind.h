@@ -38,6 +38,7 @@ enum finding_kind {
     FINDING_MAP_STALE,       /* a perf map that an earlier process with the same pid left behind */
     FINDING_MAP_UNUSABLE,    /* a perf map that can't be read */
     FINDING_MAP_LINES,       /* a perf map with lines that can't be read */
+    FINDING_MAP_NAMES,       /* a perf map in which names have line breaks */
     FINDING_MAP_ELSEWHERE,   /* a perf map of addresses where its process has no code */
     FINDING_INHERITANCE_CUT, /* too many functions have been copied to forked processes */
     FINDING_SAMPLE_BROKEN, /* a sample whose stack is to be unwound, and that contradicts itself */

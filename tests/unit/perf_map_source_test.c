@@ -599,7 +599,7 @@ static void test_broken_lines_are_told(void **state)
 {
     (void)state;
     map_at(100, 0x10000, 0x20000, "//anon");
-    assert_functions(read_text("10000 10 f\nrubbish\n10010\n"), "101 10000-10010 f\n");
+    assert_functions(read_text("10000 10 f\n10008 rubbish\n10010\n"), "101 10000-10010 f\n");
     assert_int_equal(fixture.findings.count[FINDING_MAP_LINES], 1);
     assert_non_null(strstr(fixture.findings.first[FINDING_MAP_LINES], "2 lines"));
 }
