@@ -102,6 +102,12 @@ static const struct finding_text texts[FINDING_KINDS] = {
          "if you have a copy of its dump, name it with "
          "--jitdump FILE",
          true},
+    [FINDING_DUMP_ANEW] =
+        {"dump that its process wrote anew",
+         "what it had logged before is lost: these functions stay [unknown]; give each engine, or "
+         "each load of the runtime, a dump of its own name; if you have a copy of the earlier "
+         "dump, name it with --jitdump FILE",
+         true},
     [FINDING_DUMP_AMBIGUOUS] = {"dump that fits several processes",
                                 "not used, because its functions could be the wrong ones; to use "
                                 "it all the same, name it with --jitdump PID:FILE",

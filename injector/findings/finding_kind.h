@@ -29,6 +29,7 @@ enum finding_kind {
     FINDING_CLOCK_FLAG,        /* a dump whose flags name another clock than the one it has */
     FINDING_CLOCK_USELESS,     /* a dump whose timestamps are unusable */
     FINDING_DUMP_REPLACED,     /* the file with the dump's name is no longer the dump */
+    FINDING_DUMP_ANEW,         /* a process began its dump anew, at the same path */
     FINDING_DUMP_OWNER,        /* a dump that belongs to a user who may not be the profiled one */
     FINDING_DUMP_AMBIGUOUS,    /* a dump that could be that of several processes */
     FINDING_FEATURE_BROKEN,    /* a section of perf.data about the whole recording that is not all
