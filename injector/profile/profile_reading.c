@@ -148,7 +148,8 @@ static uint64_t period_of(const struct profile_run *run, const struct perf_sampl
 static uint32_t thread_name(struct profile_run *run, const char *name, uint32_t tid)
 {
     char number[THREAD_NUMBER_BYTES];
-    thread_names_number(number, tid);
+    if (!*name)
+        thread_names_number(number, tid);
     name = *name ? name : number;
     return call_profile_add_text(run->to, name, strlen(name));
 }

@@ -529,15 +529,16 @@ static int take_all_found(struct jit_processes *processes, const struct perf_map
                           struct findings *findings)
 {
     const struct process_lives *lives = &processes->lives;
-    for (size_t i = 0; i < lives->count; i++) {
-        uint32_t pid = lives->items[i].pid;
+    for (size_t i = 0, count; i < lives->count; i += count) {
+        uint32_t pid = lives->items[i].pid, life = life_of(lives, since_ns, pid);
         struct perfmap_table *table;
         char *path;
-        if (life_of(lives, since_ns, pid) != i || was_given(given, given_count, pid))
+        process_lives_of(lives, pid, &count);
+        if (life == NO_LIFE || was_given(given, given_count, pid))
             continue;
-        if (perf_map_file_find(&table, &path, search, pid, lives->items[i].begin.time_ns,
+        if (perf_map_file_find(&table, &path, search, pid, lives->items[life].begin.time_ns,
                                findings) ||
-            (table && take(processes, search, (uint32_t)i, false, table, path, findings)))
+            (table && take(processes, search, life, false, table, path, findings)))
             return -1;
     }
     return 0;
