@@ -130,6 +130,15 @@ static void test_broken_lines_are_told_and_the_rest_is_taken(void **state)
     assert_int_equal(findings.count[FINDING_MAP_NAMES], 0);
 }
 
+static void test_rubbish_has_no_names(void **state)
+{
+    (void)state;
+    write_map("rub\nbish\n");
+    find(0);
+    assert_int_equal(findings.count[FINDING_MAP_LINES], 1);
+    assert_int_equal(findings.count[FINDING_MAP_NAMES], 0);
+}
+
 /* The runtime did not die, and nothing is lost but the rest of a name. */
 static void test_names_with_line_breaks_are_told(void **state)
 {
@@ -343,6 +352,7 @@ int main(void)
         TEST(test_found_below_the_root_that_is_given),
         TEST(test_broken_lines_are_told_and_the_rest_is_taken),
         TEST(test_names_with_line_breaks_are_told),
+        TEST(test_rubbish_has_no_names),
         TEST(test_only_regular_files),
         TEST(test_no_symbolic_links),
         TEST(test_too_large),

@@ -157,6 +157,8 @@ static void report_lines(const struct map_contents *contents, const char *path,
     size_t good, bad = perfmap_bad_lines(contents->table);
     size_t continued = contents->continued < bad ? contents->continued : bad;
     perfmap_entries(contents->table, &good);
+    if (!good) /* that is no map */
+        continued = 0;
     if (continued)
         report_finding(findings, FINDING_MAP_NAMES, "%s: %zu line%s go%s on with a name", path,
                        continued, plural(continued), continued == 1 ? "es" : "");
