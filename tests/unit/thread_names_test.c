@@ -162,12 +162,14 @@ static void test_samples_in_front_of_the_first_name_have_it(void **state)
 static void test_a_name_does_not_reach_into_an_earlier_life(void **state)
 {
     (void)state;
-    add_fork(PID, PID, SHELL, SHELL, 10);
+    add_fork(PID, PID, POOL, POOL, 10); /* by one that nothing names */
+    add_comm(SHELL, SHELL, "sh", 25);
     add_fork(PID, PID, SHELL, SHELL, 30);
     add_comm(PID, PID, "second", 40);
     find();
     assert_name(PID, PID, 20, "");
-    assert_name(PID, PID, 30, "second");
+    assert_name(PID, PID, 30, "sh");
+    assert_name(PID, PID, 40, "second");
 }
 
 static void test_a_late_name_is_that_of_the_last_life(void **state)
@@ -182,6 +184,7 @@ static void test_a_late_name_is_that_of_the_last_life(void **state)
     find();
     assert_name(PID, PID, 20, "sh");
     assert_name(PID, PID, 30, "last");
+    assert_name(SHELL, SHELL, 0, "sh");
     assert_name(SHELL, SHELL, 50, "sh");
     assert_name(POOL, POOL, 0, "pool");
 }
