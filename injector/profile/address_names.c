@@ -16,7 +16,10 @@
 #include <xxhash.h>
 
 enum { FIRST_SIZE = 4096 };
-#define KERNEL_CODE (SPACE_NOTHING - 1) /* of a key: no map has this number */
+/* Of a key, for the kernel's code: with the number of what the recording tells of it, or without.
+ */
+#define KERNEL_CODE (UINT64_C(1) << 32)
+#define KERNEL_TOLD (UINT64_C(1) << 33)
 
 struct address_key {
     uint64_t pc;
@@ -339,10 +342,11 @@ static int name_user(struct address_names *names, uint32_t what, uint64_t pc)
     return add_function(names, names->source->timelines[process].log, function, pc);
 }
 
-static int name_kernel(struct address_names *names, uint64_t pc)
+static int name_kernel(struct address_names *names, uint64_t pc, uint64_t what)
 {
     const char *name;
-    if (kernel_list_at(&names->kernel, pc, &name))
+    size_t code = what & KERNEL_TOLD ? (size_t)(what & ~KERNEL_TOLD) : NO_KERNEL_CODE;
+    if (kernel_list_at(&names->kernel, pc, code, &name))
         return -1;
     const struct call_frame frame = {.name = name ? add_name(names, name, strlen(name))
                                                   : add_text(names, "[kernel]", strlen("[kernel]")),
@@ -351,7 +355,7 @@ static int name_kernel(struct address_names *names, uint64_t pc)
     return add_frame(names, &frame);
 }
 
-static int ask(struct address_names *names, uint32_t what, uint64_t pc,
+static int ask(struct address_names *names, uint64_t what, uint64_t pc,
                struct address_frames *frames)
 {
     const struct address_key key = {pc, what};
@@ -361,7 +365,8 @@ static int ask(struct address_names *names, uint32_t what, uint64_t pc,
     if (!place->count) {
         size_t first = names->frame_count;
         names->place = (struct call_place){0};
-        if (what == KERNEL_CODE ? name_kernel(names, pc) : name_user(names, what, pc))
+        if (what >= KERNEL_CODE ? name_kernel(names, pc, what)
+                                : name_user(names, (uint32_t)what, pc))
             return -1;
         uint32_t number = names->place.file == PROFILE_NOTHING
                               ? PROFILE_NOTHING
@@ -381,9 +386,11 @@ int address_names_of_user(struct address_names *names, uint32_t what, uint64_t p
     return ask(names, what, pc, frames);
 }
 
-int address_names_of_kernel(struct address_names *names, uint64_t pc, struct address_frames *frames)
+int address_names_of_kernel(struct address_names *names, uint64_t pc, struct life_moment moment,
+                            struct address_frames *frames)
 {
-    return ask(names, KERNEL_CODE, pc, frames);
+    size_t code = kernel_code_at(&names->source->records->kernel_code, pc, moment);
+    return ask(names, code == NO_KERNEL_CODE ? KERNEL_CODE : KERNEL_TOLD | code, pc, frames);
 }
 
 int address_names_begin(struct address_names *names, struct call_profile *to,

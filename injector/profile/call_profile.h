@@ -61,7 +61,7 @@ struct call_place {
 struct profile_thread {
     uint32_t pid, tid;
     uint32_t name;    /* its comm at the time: another name is another entry */
-    uint32_t process; /* the main thread's */
+    uint32_t process; /* the last that its main thread had in this life (thread_names.h) */
 };
 
 struct profile_event {

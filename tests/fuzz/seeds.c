@@ -8,6 +8,8 @@
  * them DIR/perf_data     small recordings: one event, several, rounds, AUX traces, tasks, a stream,
  * compressed, cut DIR/injection     such a recording with a dump of its process; scripts of both
  *     DIR/perf_map      texts
+ *     DIR/kernel_symbols  lists
+ *     DIR/kernel_code   KSYMBOL records, each behind its size and moment
  *     DIR/v8_log        the same
  *     DIR/source_map    the same
  *     DIR/demangle      mangled names
@@ -454,6 +456,51 @@ static void put_perf_maps(void)
         put_seed("perf_map", texts[i], strlen(texts[i]), "", 0);
 }
 
+/* ---- The kernel's code ---- */
+
+static void put_kernel_lists(void)
+{
+    static const char *const texts[] = {
+        "0000000000000000 A fixed_percpu_data\nffffffff81000000 T _stext\nffffffff81000000 T "
+        "_text\n"
+        "ffffffff81000100 t one\nffffffff81000180 D data\nffffffff81000200 W weak \n"
+        "ffffffff81001000 T _etext\nffffffff81200000 T _sinittext\nffffffff81201000 T _einittext\n",
+        "ffffffffc0000010 t one\t[ext4]\nffffffffc0000100 d data\t[ext4]\n"
+        "ffffffffc0002000 t two\t[snd_pcm]\nffffffffc0200000 t bpf_prog_1_a\t[bpf]\n"
+        "fffffffffffffff8 t ftrace_trampoline\t[__builtin__ftrace]",
+        "0000000000000000 T _text\n\nno address\nffffffff81000300\nffffffff81000300 T\n",
+    };
+    for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++)
+        put_seed("kernel_symbols", texts[i], strlen(texts[i]), "", 0);
+}
+
+static void put_ksymbol(struct byte_sink *sink, uint8_t moment, uint64_t start, uint32_t len,
+                        uint16_t flags, const char *name)
+{
+    size_t bytes = strlen(name) + 1;
+    sink_u8(sink, (uint8_t)(24 + bytes));
+    sink_u8(sink, moment);
+    sink_zeros(sink, 8); /* the header */
+    sink_u64(sink, start);
+    sink_u32(sink, len);
+    sink_u16(sink, 1);
+    sink_u16(sink, flags);
+    sink_bytes(sink, name, bytes);
+}
+
+static void put_kernel_code(void)
+{
+    uint8_t bytes[512];
+    struct byte_sink sink = byte_sink_over(bytes, sizeof bytes);
+    put_ksymbol(&sink, 10, 0x1000, 0x100, 0, "bpf_prog_1_a");
+    put_ksymbol(&sink, 80, 0x1000, 0x100, 1, "bpf_prog_1_a");
+    put_ksymbol(&sink, 90, 0x1000, 0x40, 0, "bpf_prog_2_b");
+    put_ksymbol(&sink, 140, 0x1020, 0x40, 0, "bpf_trampoline_3");
+    put_ksymbol(&sink, 200, 0x1020, 0x40, 1, "bpf_trampoline_3");
+    put_ksymbol(&sink, 0, 0x2000, 0x1000, 0, "kprobe_insn_page");
+    put_seed("kernel_code", bytes, sink.size, "", 0);
+}
+
 /* ---- Code logs of V8 ---- */
 
 static void put_v8_logs(void)
@@ -593,6 +640,8 @@ int main(int argc, char **argv)
     }
     put_perf_maps();
     put_names();
+    put_kernel_lists();
+    put_kernel_code();
     put_v8_logs();
     put_source_maps();
     put_benches();

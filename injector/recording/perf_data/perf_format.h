@@ -68,7 +68,8 @@ enum {
     PERF_FEATURE_BITS = 256,
     PERF_ATTR_MIN_BYTES = 64, /* perf_event_attr, version 0 */
     PERF_RECORD_HEADER_BYTES = 8,
-    PERF_COMM_BYTES = 16, /* before the name */
+    PERF_COMM_BYTES = 16,    /* before the name */
+    PERF_KSYMBOL_BYTES = 24, /* before the name */
     PERF_MMAP_BYTES = 40,
     PERF_MMAP2_BYTES = 72,
     PERF_BUILD_ID_BYTES = 20,
@@ -134,6 +135,7 @@ enum {
     PERF_RECORD_AUX = 11,
     PERF_RECORD_LOST_SAMPLES = 13,
     PERF_RECORD_NAMESPACES = 16,
+    PERF_RECORD_KSYMBOL = 17,
     PERF_RECORD_USER_TYPE_START = 64, /* from here on records of the tool, without sample_id */
     PERF_RECORD_HEADER_ATTR = 64,
     PERF_RECORD_HEADER_TRACING_DATA = 66,
@@ -145,6 +147,8 @@ enum {
     PERF_RECORD_COMPRESSED = 81,
     PERF_RECORD_COMPRESSED2 = 83,
 };
+
+#define PERF_KSYMBOL_UNREGISTER 1 /* a flag of KSYMBOL */
 
 /* misc bits */
 enum {

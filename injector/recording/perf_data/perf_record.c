@@ -134,7 +134,7 @@ static void read_identity(struct byte_cursor *cursor, const struct perf_record *
                           struct perf_map *map)
 {
     map->has_inode = false;
-    map->maj = map->min = map->flags = 0;
+    map->maj = map->min = map->prot = map->flags = 0;
     map->ino = map->generation = 0;
     if (record->type != PERF_RECORD_MMAP2)
         return;
@@ -142,7 +142,7 @@ static void read_identity(struct byte_cursor *cursor, const struct perf_record *
     map->min = cursor_u32(cursor);
     map->ino = cursor_u64(cursor);
     map->generation = cursor_u64(cursor);
-    cursor_u32(cursor); /* prot */
+    map->prot = cursor_u32(cursor);
     map->flags = cursor_u32(cursor);
     /* Memory is on no device.  The first System V segment of a machine, or of a container, has
      * inode 0. */
@@ -257,4 +257,10 @@ bool perf_map_is_shared_memory(const struct perf_map *map)
     static const char shared[] = "/dev/shm/";
     return strncmp(map->filename, shared, sizeof shared - 1) == 0 ||
            map->filename[perf_map_name_length(map->filename)] != '\0';
+}
+
+bool perf_map_may_hold_code(const struct perf_map *map)
+{
+    return !map->data && (perf_map_is_memory(map) || perf_map_is_shared_memory(map) ||
+                          (map->flags & MAP_TYPE) == MAP_SHARED || map->prot & PROT_WRITE);
 }

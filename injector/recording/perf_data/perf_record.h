@@ -37,7 +37,7 @@ struct perf_map {
     uint64_t ino;
     uint64_t
         generation; /* of the inode; 0: unknown, as where perf synthesized the record from /proc */
-    uint32_t flags; /* of mmap(2); 0 in an MMAP */
+    uint32_t prot, flags; /* of mmap(2); 0 in an MMAP */
 };
 
 /* The fields of a COMM, FORK or EXIT record; those that a COMM does not have are 0. */
@@ -103,5 +103,9 @@ bool perf_map_name_is_memory(const char *filename);
 /* Whether MAP, of a file, may be such an arena by its name: in /dev/shm, or removed.
  */
 bool perf_map_is_shared_memory(const struct perf_map *map);
+
+/* Whether a runtime may write code into MAP: memory, or a file that is such by its name, shared, or
+ * writable.  Of a program or library nothing of that is so. */
+bool perf_map_may_hold_code(const struct perf_map *map);
 
 #endif
