@@ -157,7 +157,7 @@ static void read_record(struct byte_cursor *cursor, bool has_stack)
     check_parts(&record, &format);
     if (!user_stacks_read(&sample, &format, &record))
         return;
-    promise(user_stacks_kernel_entries(&sample) <= sample.chain.count,
+    promise(perf_sample_user_entry(&sample) <= sample.chain.count,
             "the kernel's part is a part of the chain");
     promise(user_stacks_most_frames(&sample) <= RECORD_MOST_BYTES / 8, "frames have room");
 }

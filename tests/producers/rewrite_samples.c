@@ -271,10 +271,16 @@ static void make_hypervisor(struct sample *sample)
         sample->ips[0] = MARK_HYPERVISOR;
 }
 
-/* Put the user's callers as calls into BRANCHES, and leave the chain the user's address alone. */
+/* Put the user's callers as calls into BRANCHES, and leave the chain the user's address alone.
+ * Without a caller it is a call from the same place: perf reads what is not there if there is no
+ * branch. */
 static size_t take_branches(struct sample *sample, struct bytes *branches)
 {
     size_t user = find_mark(sample, MARK_USER), count = 0;
+    if (user + 2 == sample->count) {
+        sample->ips[sample->count] = sample->ips[user + 1] + 5;
+        sample->count++;
+    }
     for (size_t i = user + 2; i < sample->count; i++, count++) {
         put_u64(branches, sample->ips[i] - 5);
         put_u64(branches, sample->ips[i - 1]);
