@@ -3,6 +3,7 @@
 
 #include "injector/arrays/array.h"
 #include "injector/files/interruption.h"
+#include "injector/history/process/inlined_calls.h"
 #include "injector/profile/address_names.h"
 #include "injector/profile/group_counts.h"
 #include "injector/profile/profile_events.h"
@@ -119,12 +120,6 @@ static int name_ip(const struct whole_stack *stack, struct address_frames *found
     return name(stack, perf_sample_mode(stack->sample), stack->sample->ip, found);
 }
 
-static int name_address(const struct whole_stack *stack, struct address_frames *found)
-{
-    const struct stack_address *address = &stack->address;
-    return name(stack, address->mode, address->called ? address->ip - 1 : address->ip, found);
-}
-
 /* The function itself, without what is inlined in it. */
 static uint32_t function_of(const struct address_frames *found)
 {
@@ -135,6 +130,19 @@ static uint32_t function_of(const struct address_frames *found)
 static bool stands_in(const struct address_frames *found)
 {
     return found->frames[found->count - 1].stands_in;
+}
+
+/* What inject put in front of a caller is named by its own address, which is no return address. */
+static int name_address(const struct whole_stack *stack, struct address_frames *found)
+{
+    const struct stack_address *address = &stack->address;
+    if (address->called && address->ip % INLINED_CALL_BYTES == 0) {
+        if (name(stack, address->mode, address->ip, found))
+            return -1;
+        if (stands_in(found))
+            return 0;
+    }
+    return name(stack, address->mode, address->called ? address->ip - 1 : address->ip, found);
 }
 
 /* The frames of the address at hand, at SEEN if that is of the same function. */
