@@ -15,8 +15,8 @@ enum { SIZE_AT = 6, RECORD_MOST_BYTES = 65528 };
 /* A moment of a thread. */
 struct moment {
     uint64_t cookie;
-    uint64_t thread; /* its pid and tid; 0: not all records tell them */
-    uint64_t when;   /* the time, or the record's number if not all records tell the time */
+    uint64_t thread; /* its pid and tid; 0: the records do not tell them */
+    uint64_t time_ns;
 };
 
 struct deferred_chain {
@@ -29,7 +29,6 @@ struct joining {
     const struct perf_file *file;
     struct perf_plain *plain;
     struct findings *findings;
-    bool knows_threads, knows_times;
     struct deferred_chain *chains; /* by moment */
     size_t count, capacity;
     struct moment *births; /* of threads, without cookies */
@@ -48,21 +47,9 @@ bool deferred_chains_expected(const struct perf_file *file)
 
 /* ---- What is there ---- */
 
-/* Whether each record tells FIELDS, bits of sample_type. */
-static bool all_tell(const struct perf_file *file, uint64_t fields)
+static struct moment moment_of(uint32_t pid, uint32_t tid, uint64_t time_ns)
 {
-    for (size_t i = 0; i < file->event_count; i++)
-        if (!file->events[i].format.sample_id_all ||
-            (file->events[i].format.sample_type & fields) != fields)
-            return false;
-    return true;
-}
-
-static struct moment moment_of(const struct joining *joining, const struct perf_record *record,
-                               uint32_t pid, uint32_t tid, uint64_t time_ns)
-{
-    return (struct moment){.thread = joining->knows_threads ? (uint64_t)pid << 32 | tid : 0,
-                           .when = joining->knows_times ? time_ns : record->number};
+    return (struct moment){.thread = (uint64_t)pid << 32 | tid, .time_ns = time_ns};
 }
 
 static int compare_moments(const struct moment *a, const struct moment *b)
@@ -71,7 +58,7 @@ static int compare_moments(const struct moment *a, const struct moment *b)
         return a->cookie < b->cookie ? -1 : 1;
     if (a->thread != b->thread)
         return a->thread < b->thread ? -1 : 1;
-    return a->when < b->when ? -1 : a->when > b->when;
+    return a->time_ns < b->time_ns ? -1 : a->time_ns > b->time_ns;
 }
 
 static int compare_chains(const void *left, const void *right)
@@ -100,7 +87,7 @@ static int add_chain(struct joining *joining, const struct perf_record *record)
     if (array_reserve(joining->chains, joining->count, joining->capacity))
         return -1;
     struct deferred_chain *chain = &joining->chains[joining->count++];
-    *chain = (struct deferred_chain){moment_of(joining, record, id.pid, id.tid, id.time_ns),
+    *chain = (struct deferred_chain){moment_of(id.pid, id.tid, id.time_ns),
                                      record->bytes + cursor.offset, (size_t)count};
     chain->at.cookie = cookie;
     return 0;
@@ -113,8 +100,7 @@ static int add_birth(struct joining *joining, const struct perf_record *record)
         return 0;
     if (array_reserve(joining->births, joining->birth_count, joining->birth_capacity))
         return -1;
-    joining->births[joining->birth_count++] =
-        moment_of(joining, record, task.pid, task.tid, task.time_ns);
+    joining->births[joining->birth_count++] = moment_of(task.pid, task.tid, task.time_ns);
     return 0;
 }
 
@@ -142,11 +128,11 @@ static int collect(struct joining *joining)
 static bool is_another(const struct joining *joining, const struct moment *since,
                        const struct moment *until)
 {
-    const struct moment first = {.thread = since->thread, .when = since->when + 1};
+    const struct moment first = {.thread = since->thread, .time_ns = since->time_ns + 1};
     size_t at;
     array_bisect(at, joining->birth_count, compare_moments(&joining->births[at], &first) < 0);
     return at < joining->birth_count && joining->births[at].thread == since->thread &&
-           joining->births[at].when <= until->when;
+           joining->births[at].time_ns <= until->time_ns;
 }
 
 /* The first chain behind the sample at AT; NULL: it is missing. */
@@ -215,7 +201,7 @@ static int add_sample(struct joining *joining, const struct perf_record *record)
         return perf_plain_add(joining->plain, record->bytes, (size_t)record->span);
     const struct deferred_chain *chain = NULL;
     if (mark + 1 < sample.chain.count) {
-        struct moment at = moment_of(joining, record, sample.pid, sample.tid, sample.time_ns);
+        struct moment at = moment_of(sample.pid, sample.tid, sample.time_ns);
         at.cookie = perf_get_u64(sample.chain.entries + 8 * (mark + 1));
         chain = find_chain(joining, &at);
     }
@@ -256,11 +242,7 @@ static int begin(struct perf_plain *plain, const struct perf_file *file)
 int deferred_chains_join(struct perf_plain *plain, const struct perf_file *file,
                          struct findings *findings)
 {
-    struct joining joining = {.file = file,
-                              .plain = plain,
-                              .findings = findings,
-                              .knows_threads = all_tell(file, PERF_SAMPLE_TID),
-                              .knows_times = all_tell(file, PERF_SAMPLE_TIME)};
+    struct joining joining = {.file = file, .plain = plain, .findings = findings};
     joining.record = malloc(RECORD_MOST_BYTES);
     int result = !joining.record || begin(plain, file) || collect(&joining) ||
                  add_records(&joining) || perf_plain_end(plain, &file->features);
