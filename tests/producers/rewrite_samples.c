@@ -1,6 +1,8 @@
 /* rewrite_samples FORM INPUT OUTPUT: a recording that perf cannot make on every machine, from a
  * real one with frame pointers.
  *
+ *     copy                nothing is changed
+ *     kernel              two of eight samples are in a system call of the program, in the same one
  *     precise             the address is the one that a precise event tells, and the chain begins
  * where the interrupt came: a call or a return later user-callchains     the chains have nothing of
  * the kernel kernel-callchains   they have nothing of the user guest               the kernel's
@@ -242,6 +244,25 @@ static void make_precise(struct sample *sample)
         remove_ips(sample, 1, 2);
 }
 
+/* The second of two samples has the first's user part. */
+static void make_kernel(struct sample *sample)
+{
+    static uint64_t before[IPS];
+    static size_t count;
+    const uint64_t ip = UINT64_C(0xffffffff81000100) + sample_number % 64;
+    const uint64_t kernel[] = {MARK_KERNEL, ip, UINT64_C(0xffffffff81000080)};
+    if (sample->mode != USER || sample_number % 8 > 1 || sample->count + 3 > IPS)
+        return;
+    if (sample_number % 8 == 1 && count)
+        memcpy(sample->ips, before, 8 * (sample->count = count));
+    memcpy(before, sample->ips, 8 * (count = sample->count));
+    memmove(sample->ips + 3, sample->ips, 8 * sample->count);
+    memcpy(sample->ips, kernel, sizeof kernel);
+    sample->count += 3;
+    sample->mode = KERNEL;
+    sample->fields[0] = ip;
+}
+
 static void make_guest(struct sample *sample)
 {
     if (sample->mode == KERNEL)
@@ -277,11 +298,11 @@ static void make_hypervisor(struct sample *sample)
 static size_t take_branches(struct sample *sample, struct bytes *branches)
 {
     size_t user = find_mark(sample, MARK_USER), count = 0;
-    if (user + 2 == sample->count) {
-        sample->ips[sample->count] = sample->ips[user + 1] + 5;
-        sample->count++;
+    if (user + 2 == sample->count || (user + 2 < sample->count && sample->ips[user + 2] <= 5)) {
+        sample->ips[user + 2] = sample->ips[user + 1] + 5;
+        sample->count = user + 3;
     }
-    for (size_t i = user + 2; i < sample->count; i++, count++) {
+    for (size_t i = user + 2; i < sample->count && sample->ips[i] > 5; i++, count++) {
         put_u64(branches, sample->ips[i] - 5);
         put_u64(branches, sample->ips[i - 1]);
         put_u64(branches, 0);
@@ -343,9 +364,9 @@ static void end_waiting(void)
 static void defer(struct sample *sample, const struct event *event)
 {
     size_t user = find_mark(sample, MARK_USER), count = sample->count - user;
-    bool same = sample->mode == KERNEL && waiting.count && waiting.sample.mode == KERNEL &&
-                waiting.sample.fields[1] == sample->fields[1] && count == waiting.count &&
-                memcmp(sample->ips + user, waiting.ips, 8 * count) == 0;
+    bool same = !is("deferred-early") && sample->mode == KERNEL && waiting.count &&
+                waiting.sample.mode == KERNEL && waiting.sample.fields[1] == sample->fields[1] &&
+                count == waiting.count && memcmp(sample->ips + user, waiting.ips, 8 * count) == 0;
     if (!same)
         end_waiting();
     if (!count)
@@ -385,7 +406,9 @@ static void put_losses(const struct event *event, const struct sample *sample)
 
 static void change(struct sample *sample, const struct event *event)
 {
-    if (is("precise"))
+    if (is("kernel"))
+        make_kernel(sample);
+    else if (is("precise"))
         make_precise(sample);
     else if (is("user-callchains"))
         remove_ips(sample, 0, find_mark(sample, MARK_USER));
@@ -514,9 +537,33 @@ static void rewrite_file(const struct bytes *in)
     put_features(in, data + size);
 }
 
+static bool is_form(const char *name)
+{
+    static const char *const forms[] = {"copy",
+                                        "kernel",
+                                        "precise",
+                                        "user-callchains",
+                                        "kernel-callchains",
+                                        "guest",
+                                        "guest-chains",
+                                        "hypervisor",
+                                        "lbr",
+                                        "deferred",
+                                        "deferred-early",
+                                        "deferred-late",
+                                        "deferred-twice",
+                                        "deferred-missing",
+                                        "deferred-strange",
+                                        "lost"};
+    for (size_t i = 0; i < sizeof forms / sizeof *forms; i++)
+        if (strcmp(forms[i], name) == 0)
+            return true;
+    return false;
+}
+
 int main(int argc, char **argv)
 {
-    if (argc != 4)
+    if (argc != 4 || !is_form(argv[1]))
         return 2;
     form = argv[1];
     struct bytes in = read_file(argv[2]);
