@@ -190,7 +190,8 @@ static int read_dumps(struct jit_processes *processes, const struct records *rec
                    take_claims(processes, claims, findings) ||
                    take_markers(processes, claims, findings) ||
                    take_refusals(processes, claims, findings) ||
-                   perf_maps_read(processes, records, &request->perf_maps, findings)
+                   perf_maps_read(processes, records, &request->perf_maps, findings) ||
+                   v8_logs_read(processes, &request->v8_logs, findings)
                ? -1
                : 0;
 }

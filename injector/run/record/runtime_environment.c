@@ -279,6 +279,31 @@ int runtime_environment_add(struct runtime_environment *environment, const struc
     return environment->no_memory ? -1 : 0;
 }
 
+char *runtime_environment_text(const struct runtime_environment *environment, const char *text)
+{
+    return written_out(environment, text, "");
+}
+
+int runtime_environment_set(struct runtime_environment *environment, const char *name,
+                            const char *text)
+{
+    char *value = written_out(environment, text, own_value(environment, name));
+    if (value)
+        set(environment, name, value);
+    free(value);
+    return !value || environment->no_memory ? -1 : 0;
+}
+
+int runtime_environment_argument(struct runtime_environment *environment, const char *text)
+{
+    char *word = written_out(environment, text, NULL);
+    if (word && sets_option(environment, word))
+        free(word);
+    else if (word)
+        add_word(environment, environment->command.at + 1, word);
+    return !word || environment->no_memory ? -1 : 0;
+}
+
 int runtime_environment_wrap(struct runtime_environment *environment)
 {
     const bool wraps = environment->command.behind_assignments != 0;
