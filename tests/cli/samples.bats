@@ -61,7 +61,7 @@ agrees() {
 # address without a name in a guest to those of the same address here, and hides both.
 @test "self of each function is perf's: groups that are read with their leader, a stream with weights and pages" {
     local form
-    for form in copy user-callchains kernel-callchains hypervisor lbr $deferred; do
+    for form in user-callchains lbr deferred-early; do
         agrees a-group-read-with-its-leader-file-fp $form self
         agrees addresses-pages-and-weights-stream-fp $form self
     done
