@@ -18,6 +18,8 @@ struct recording_request {
     size_t perf_map_count, perf_map_capacity;
     struct given_file *v8_logs;
     size_t v8_log_count, v8_log_capacity;
+    const char *source_maps; /* where maps are as well, or NULL */
+    bool no_source_maps;
     const char *root;
     bool no_perf_map;
     bool any_owner;
@@ -30,7 +32,9 @@ enum recording_option_key {
     KEY_PERF_MAP,
     KEY_NO_PERF_MAP,
     KEY_JITDUMP,
-    KEY_V8_LOG
+    KEY_V8_LOG,
+    KEY_SOURCE_MAPS,
+    KEY_NO_SOURCE_MAPS
 };
 
 /* For tables of argp's: which dumps and maps are read as well, and which are trusted. */
@@ -54,6 +58,18 @@ enum recording_option_key {
          "FILE|DIR",                                                                               \
          0,                                                                                        \
          "Take the calls that V8 inlined from its code log: node --log-code --logfile=DIR/v8.log", \
+         0},                                                                                       \
+        {"source-maps",                                                                            \
+         KEY_SOURCE_MAPS,                                                                          \
+         "DIR",                                                                                    \
+         0,                                                                                        \
+         "Look for source maps of scripts in DIR as well: DIR/app.js.map",                         \
+         0},                                                                                       \
+        {"no-source-maps",                                                                         \
+         KEY_NO_SOURCE_MAPS,                                                                       \
+         0,                                                                                        \
+         0,                                                                                        \
+         "Show scripts as they were generated, not what they were made of",                        \
          0},                                                                                       \
     {                                                                                              \
         "root", KEY_ROOT, "DIR", 0,                                                                \

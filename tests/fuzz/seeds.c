@@ -9,6 +9,7 @@
  * compressed, cut DIR/injection     such a recording with a dump of its process; scripts of both
  *     DIR/perf_map      texts
  *     DIR/v8_log        the same
+ *     DIR/source_map    the same
  *     DIR/bench         the list of a bench, a run, the body of one
  *     DIR/compare       the body of one, compared in each way
  *     DIR/stacks        the unwind tables again, with registers and stacks
@@ -488,6 +489,22 @@ static void put_v8_logs(void)
         put_seed("v8_log", functions, strlen(functions), codes[i], strlen(codes[i]));
 }
 
+/* ---- Source maps ---- */
+
+static void put_source_maps(void)
+{
+    static const char *const texts[] = {
+        "{\"version\":3,\"sources\":[\"../a.ts\",null,\"webpack://x/./"
+        "b.ts\"],\"names\":[\"total\"],"
+        "\"sourceRoot\":\"src/..\",\"mappings\":\"AAASA,EAAC,CAAD;;AACA,CCCCC,CDDA;A\"}",
+        "{\"version\":3,\"sections\":[{\"offset\":{\"line\":1,\"column\":5},\"map\":{\"version\":3,"
+        "\"sources\":[\"a\"],\"names\":[],\"mappings\":\"qxmvrHAAA,rxmvrHAqxmvrHqxmvrH\"}}]}",
+        ")]}'\n{\"version\":3,\"sources\":[],\"mappings\":\"A,C;D\"}",
+    };
+    for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++)
+        put_seed("source_map", texts[i], strlen(texts[i]), "", 0);
+}
+
 /* ---- Benches ---- */
 
 static void put_bench(uint8_t kind, const void *bytes, size_t size)
@@ -563,6 +580,7 @@ int main(int argc, char **argv)
     }
     put_perf_maps();
     put_v8_logs();
+    put_source_maps();
     put_benches();
     return 0;
 }

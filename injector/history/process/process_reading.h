@@ -16,6 +16,7 @@ struct jit_processes_request {
     struct dump_claim_options claims;
     struct perf_map_options perf_maps;
     struct v8_log_options v8_logs;
+    struct source_map_options source_maps;
 };
 
 enum recording_result {

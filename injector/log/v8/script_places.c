@@ -3,15 +3,12 @@
 
 #include "injector/arrays/array.h"
 #include "injector/arrays/bisect.h"
-#include "injector/files/regular_file.h"
+#include "injector/log/script/script_file.h"
 
-#include <limits.h>
-#include <stdio.h>
 #include <stdlib.h>
-#include <unistd.h>
 #include <xxhash.h>
 
-enum { SOURCE_BYTES_MOST = 64 << 20, NO_COLUMN = 0 };
+enum { NO_COLUMN = 0 };
 
 struct known_place {
     uint32_t script, position;
@@ -21,8 +18,7 @@ struct known_place {
 
 struct script {
     struct line_text file;
-    uint32_t *starts; /* of its lines, in UTF-16 units */
-    size_t start_count, start_capacity;
+    struct script_file text; /* no lines: it is not there, or another one */
     bool was_read;
 };
 
@@ -84,7 +80,7 @@ void script_places_close(struct script_places *places)
 void script_places_free(struct script_places *places)
 {
     for (size_t i = 0; i < places->script_count; i++)
-        free(places->scripts[i].starts);
+        script_file_free(&places->scripts[i].text);
     free(places->scripts);
     free(places->items);
     number_map_free(&places->by_name);
@@ -93,105 +89,12 @@ void script_places_free(struct script_places *places)
 
 /* ---- Their files ---- */
 
-static unsigned hexadecimal(char digit)
-{
-    return digit >= '0' && digit <= '9'   ? (unsigned)(digit - '0')
-           : digit >= 'a' && digit <= 'f' ? (unsigned)(digit - 'a' + 10)
-           : digit >= 'A' && digit <= 'F' ? (unsigned)(digit - 'A' + 10)
-                                          : 16;
-}
-
-/* The path of FILE below the root; modules are named by URLs.  False if it names no file. */
-static bool path_of(const struct script_places *places, struct line_text file, char path[PATH_MAX])
-{
-    static const char scheme[] = "file://";
-    const bool is_url = file.bytes > sizeof scheme && !memcmp(file.text, scheme, sizeof scheme - 1);
-    const char *at = file.text + (is_url ? sizeof scheme - 1 : 0), *end = file.text + file.bytes;
-    size_t bytes = (size_t)snprintf(path, PATH_MAX, "%s", places->root ? places->root : "");
-    if (!file.bytes || *at != '/')
-        return false;
-    for (; at < end && bytes + 1 < PATH_MAX; bytes++) {
-        path[bytes] = *at++;
-        if (is_url && path[bytes] == '%' && end - at >= 2 && hexadecimal(at[0]) < 16 &&
-            hexadecimal(at[1]) < 16) {
-            path[bytes] = (char)(hexadecimal(at[0]) << 4 | hexadecimal(at[1]));
-            at += 2;
-        }
-    }
-    path[bytes < PATH_MAX ? bytes : PATH_MAX - 1] = '\0';
-    return at == end && strlen(path) == bytes;
-}
-
-/* The text of PATH in *BYTES bytes, to be freed, or NULL. */
-static char *text_of(const char *path, size_t *bytes)
-{
-    struct stat status;
-    const int fd = regular_file_open(path, 0, &status);
-    if (fd < 0)
-        return NULL;
-    char *text = status.st_size <= SOURCE_BYTES_MOST ? malloc((size_t)status.st_size + 1) : NULL;
-    ssize_t got = 1;
-    *bytes = 0;
-    while (text && *bytes < (size_t)status.st_size && got > 0) {
-        got = read(fd, text + *bytes, (size_t)status.st_size - *bytes);
-        *bytes += got > 0 ? (size_t)got : 0;
-    }
-    close(fd);
-    if (got >= 0)
-        return text;
-    free(text);
-    return NULL;
-}
-
-static int add_line(struct script *script, uint32_t start)
-{
-    if (array_reserve(script->starts, script->start_count, script->start_capacity))
-        return -1;
-    script->starts[script->start_count++] = start;
-    return 0;
-}
-
-/* How many bytes the line's end at AT has, or 0.  U+2028 and U+2029 end lines in JavaScript, too.
- */
-static size_t line_end(const char *at, const char *end)
-{
-    if (*at == '\r' && at + 1 < end && at[1] == '\n')
-        return 2;
-    if (*at == '\n' || *at == '\r')
-        return 1;
-    return end - at >= 3 && !memcmp(at, "\xe2\x80", 2) && (at[2] == '\xa8' || at[2] == '\xa9') ? 3
-                                                                                               : 0;
-}
-
-static int find_lines(struct script *script, const char *text, size_t bytes)
-{
-    const char *at = text, *end = text + bytes;
-    uint32_t units = 0;
-    if (bytes >= 3 && memcmp(at, "\xef\xbb\xbf", 3) == 0)
-        at += 3;
-    if (add_line(script, 0))
-        return -1;
-    while (at < end) {
-        const size_t ending = line_end(at, end);
-        const unsigned char first = (unsigned char)*at;
-        if (ending) {
-            units += ending == 2 ? 2 : 1;
-            at += ending;
-            if (add_line(script, units))
-                return -1;
-            continue;
-        }
-        units += first >= 0xf0 ? 2 : (first & 0xc0) != 0x80;
-        at++;
-    }
-    return 0;
-}
-
 static struct script_place place_in(const struct script *script, uint32_t position)
 {
+    const struct script_file *text = &script->text;
     size_t behind;
-    array_bisect(behind, script->start_count, script->starts[behind] <= position);
-    return (struct script_place){(uint32_t)behind, position - script->starts[behind - 1] + 1};
+    array_bisect(behind, text->line_count, text->starts[behind] <= position);
+    return (struct script_place){(uint32_t)behind, position - text->starts[behind - 1] + 1};
 }
 
 /* Whether the file has all functions of SCRIPT where the log has them. */
@@ -216,14 +119,11 @@ static void read_script(struct script_places *places, uint32_t number)
 {
     struct script *script = &places->scripts[number];
     char path[PATH_MAX];
-    size_t bytes;
     script->was_read = true;
-    char *text = path_of(places, script->file, path) ? text_of(path, &bytes) : NULL;
-    if (!text)
+    if (!script_file_path(script->file.text, script->file.bytes, places->root, path))
         return;
-    if (find_lines(script, text, bytes) || !is_the_one(places, number))
-        script->start_count = 0;
-    free(text);
+    if (script_file_read(&script->text, path) || !is_the_one(places, number))
+        script_file_free(&script->text);
 }
 
 /* ---- Places ---- */
@@ -254,6 +154,6 @@ struct script_place script_places_find(struct script_places *places, uint32_t sc
 {
     if (!places->scripts[script].was_read)
         read_script(places, script);
-    return places->scripts[script].start_count ? place_in(&places->scripts[script], position)
-                                               : between(places, script, position);
+    return places->scripts[script].text.line_count ? place_in(&places->scripts[script], position)
+                                                   : between(places, script, position);
 }

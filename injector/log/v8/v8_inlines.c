@@ -21,7 +21,8 @@ struct pair {
     uint32_t function, code;
 };
 
-enum { NS_PER_US = 1000, TIERS = 2 }; /* of code with inlined calls: TurboFan's and Maglev's */
+enum { NS_PER_US = 1000, SHORTEST_ROW = 3 }; /* "FO5" */
+enum { TIERS = 2 }; /* of code with inlined calls: TurboFan's and Maglev's */
 
 struct giving {
     struct code_log *log;
@@ -229,7 +230,7 @@ static uint32_t function_of(const struct giving *giving, const struct v8_code *c
 /* The rows of INLINES, to be freed, or NULL; BROKEN: they are none. */
 static struct v8_row *calls_of(const struct v8_code *code, size_t *count, const char **broken)
 {
-    struct v8_row *calls = malloc((code->inlines.bytes / 4 + 1) * sizeof *calls);
+    struct v8_row *calls = malloc((code->inlines.bytes / SHORTEST_ROW + 1) * sizeof *calls);
     struct line_text text = code->inlines;
     int result = 0;
     *count = 0;

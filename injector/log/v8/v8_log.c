@@ -4,11 +4,11 @@
 #include "injector/arrays/array.h"
 #include "injector/arrays/number_map.h"
 #include "injector/files/regular_file.h"
+#include "injector/log/script/v8_place.h"
 
 #include <errno.h>
-#include <fcntl.h>
+#include <stdint.h>
 #include <stdlib.h>
-#include <unistd.h>
 
 enum { FIELDS_MOST = 9 };
 
@@ -81,33 +81,14 @@ static size_t split(struct line_text line, struct line_text fields[FIELDS_MOST])
     }
 }
 
-/* Cut a number behind a colon off the end of TEXT. */
-static bool cut_number(struct line_text *text, uint32_t *number)
-{
-    uint64_t value;
-    const char *colon = text->bytes ? memrchr(text->text, ':', text->bytes) : NULL;
-    if (!colon ||
-        !whole_number((struct line_text){colon + 1, (uint32_t)(text_end(*text) - colon - 1)}, 10,
-                      UINT32_MAX, &value))
-        return false;
-    *number = (uint32_t)value;
-    text->bytes = (uint32_t)(colon - text->text);
-    return true;
-}
-
-/* A function's name has no space in it, but a file's may. */
 static void find_place(struct v8_function *function)
 {
-    struct line_text text = function->name;
-    uint32_t line, column;
-    if (!cut_number(&text, &column) || !cut_number(&text, &line))
+    struct v8_place place;
+    if (!v8_place_of(function->name.text, function->name.bytes, &place) || !place.column)
         return;
-    const char *space = memchr(text.text, ' ', text.bytes);
-    if (!space)
-        return;
-    function->file = (struct line_text){space + 1, (uint32_t)(text_end(text) - space - 1)};
-    function->line = line;
-    function->column = column;
+    function->file = (struct line_text){place.file, (uint32_t)place.file_bytes};
+    function->line = place.line;
+    function->column = place.column;
 }
 
 /* The number of the function at SFI.  V8_NOWHERE without memory. */
@@ -275,26 +256,11 @@ int v8_log_parse(struct v8_log *log, char *text, size_t bytes, struct findings *
 /* It is copied: its process may still write it. */
 int v8_log_read(struct v8_log *log, const char *path, struct findings *findings)
 {
-    struct stat status;
+    size_t bytes;
     *log = (struct v8_log){.path = path};
-    const int fd = regular_file_open(path, 0, &status);
-    if (fd < 0)
-        return report_failure(findings, "%s: can't read it: %s", path, regular_file_error(errno));
-    const size_t bytes = (size_t)status.st_size;
-    char *text = malloc(bytes + 1);
-    size_t filled = 0;
-    ssize_t got = 1;
-    while (text && filled < bytes && got > 0) {
-        got = read(fd, text + filled, bytes - filled);
-        filled += got > 0 ? (size_t)got : 0;
-    }
-    const int error = got < 0 ? errno : 0;
-    close(fd);
-    if (text && !error)
-        return v8_log_parse(log, text, filled, findings);
-    free(text);
-    return error ? report_failure(findings, "%s: can't read it: %s", path, strerror(error))
-                 : report_failure(findings, "out of memory");
+    char *text = regular_file_bytes(path, PTRDIFF_MAX, &bytes);
+    return text ? v8_log_parse(log, text, bytes, findings)
+                : report_failure(findings, "%s: can't read it: %s", path, regular_file_error(errno));
 }
 
 void v8_log_free(struct v8_log *log)
