@@ -18,7 +18,7 @@ static void report_samples(struct report *report, const struct sample_census *ce
 {
     report_open(report, "samples", "samples (the address of each, not its call chain)");
     report_number(report, "total", "in all", census->samples);
-    report_count(report, "outside_user", "in the kernel", census->outside_user);
+    report_count(report, "outside_user", "in the kernel or a guest", census->outside_user);
     report_count(report, "in_files", "in programs and libraries", census->in_files);
     report_number(report, "jit_named", "in JIT code, named", census->named);
     report_number(report, "jit_unknown", "in JIT code, [unknown]", census->unknown);

@@ -151,11 +151,12 @@ static const struct call_frame *innermost(const struct call_profile *profile,
     return sample->node ? &profile->frames[profile->nodes[sample->node].frame] : NULL;
 }
 
-/* The kernel without its list of names is no more known than a file without symbols. */
+/* The kernel without its list of names is no more known than a file without symbols, and a guest's
+ * code has no names here. */
 static bool is_unknown(const struct call_profile *profile, const struct call_frame *frame)
 {
     const char *name = frame ? call_profile_string(profile, frame->name) : "[unknown]";
-    return strcmp(name, "[unknown]") == 0 ||
+    return strcmp(name, "[unknown]") == 0 || frame->kind == FRAME_UNKNOWN ||
            (frame->kind == FRAME_KERNEL && strcmp(name, "[kernel]") == 0);
 }
 
@@ -229,8 +230,13 @@ static void put_cause(const struct view_input *input, struct findings *findings)
     if (find_most_unknown(input, &most) || !most)
         return;
     const char *module = call_profile_string(&input->profile, most->module);
-    const char *cause = most->kind == FRAME_UNKNOWN ? main_cause(input, findings) : NULL;
-    if (most->kind == FRAME_KERNEL)
+    const char *name = call_profile_string(&input->profile, most->name);
+    bool is_elsewhere = most->kind == FRAME_UNKNOWN && strcmp(name, "[unknown]");
+    const char *cause =
+        most->kind == FRAME_UNKNOWN && !is_elsewhere ? main_cause(input, findings) : NULL;
+    if (is_elsewhere)
+        printf(": most is %s, which has no names here", name);
+    else if (most->kind == FRAME_KERNEL)
         printf(": the kernel's names are hidden, or another machine's");
     else if (most->kind == FRAME_NATIVE)
         printf(": most in %s, whose symbols are missing, or don't name the code", module);
@@ -257,9 +263,11 @@ static bool has_unknown_caller(const struct call_profile *profile, const struct 
 {
     for (uint32_t node = sample->node; node; node = profile->nodes[node].parent) {
         const struct call_frame *frame = &profile->frames[profile->nodes[node].frame];
-        if (strcmp(call_profile_string(profile, frame->name), "main") == 0)
+        const char *name = call_profile_string(profile, frame->name);
+        if (strcmp(name, "main") == 0)
             return false;
-        if (node != sample->node && frame->kind == FRAME_UNKNOWN && !frame->module)
+        if (node != sample->node && frame->kind == FRAME_UNKNOWN && !frame->module &&
+            strcmp(name, "[unknown]") == 0)
             return true;
     }
     return false;

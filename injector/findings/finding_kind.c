@@ -145,6 +145,11 @@ static const struct finding_text texts[FINDING_KINDS] = {
                                  "perf has to unwind its stacks, its native functions have no "
                                  "names, and ELF files made from its perf maps name no machine",
                                  false},
+    [FINDING_CALLERS_MISSING] = {"sample whose callers in the program are missing",
+                                 "counted without them: with --call-graph fp,defer they are "
+                                 "recorded when the thread goes on in the program, and that "
+                                 "record was lost or the recording ended before",
+                                 false},
     [FINDING_SAMPLE_BROKEN] = {"sample that contradicts itself",
                                "left out: the offset of its stack, or of the data behind its "
                                "stack, is unknown; with --stacks keep it is passed on",
