@@ -74,6 +74,7 @@ static void take_place(struct frame_name *result)
     result->file = space + 1;
     result->file_bytes = bytes;
     result->line = line ? line : column;
+    result->column = line ? column : 0;
     result->name_bytes = (size_t)(space - result->name);
 }
 

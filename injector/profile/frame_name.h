@@ -1,7 +1,7 @@
 /* Splits a symbol into the function's name as people know it and the other facts that the runtime
  * put in it.
  *
- *     JS:*hot /srv/app.js:12:5         hot, TurboFan, /srv/app.js:12
+ *     JS:*hot /srv/app.js:12:5         hot, TurboFan, /srv/app.js:12:5
  *     JS:~                             (anonymous), bytecode: the interpreter
  *     py::leaf:/srv/work.py            leaf, /srv/work.py
  *     hot (inlined)                    hot, inlined: as perfjit inject names such frames
@@ -19,7 +19,7 @@ struct frame_name {
     size_t name_bytes;
     const char *file; /* in SYMBOL; or NULL */
     size_t file_bytes;
-    uint32_t line; /* 0: not known */
+    uint32_t line, column; /* 0: not known */
     char tier[TIER_TEXT_BYTES];
     bool inlined, interpreted;
 };
