@@ -2,6 +2,7 @@
 #include "injector/compare/run_set.h"
 
 #include "injector/arrays/array.h"
+#include "injector/compare/run_name.h"
 #include "injector/text/file_name.h"
 #include "injector/text/printable_text.h"
 
@@ -17,6 +18,16 @@ enum { NO_STACK = 0 }; /* the frame of samples without a stack */
 static uint32_t copy_string(struct run_set *set, const char *text)
 {
     return call_profile_add_string(&set->names, text, strlen(text));
+}
+
+/* TEXT without the parts that are others in each run. */
+static uint32_t copy_name(struct run_set *set, const char *text)
+{
+    char *name = malloc(strlen(text) + 1);
+    uint32_t number = name ? call_profile_add_string(&set->names, name, run_name_put(name, text))
+                           : PROFILE_NOTHING;
+    free(name);
+    return number;
 }
 
 /* The name of the function of FRAME, which is of NAMES: "name file". */
@@ -42,9 +53,9 @@ static uint32_t add_frame(struct run_set *set, const struct call_profile *profil
     bool is_generated = frame->kind == FRAME_JIT || frame->kind == FRAME_UNKNOWN;
     const char *module = is_generated ? "" : call_profile_string(profile, frame->module);
     const struct call_frame own = {
-        .name = copy_string(set, call_profile_string(profile, frame->name)),
-        .module = copy_string(set, module),
-        .file = copy_string(set, file_name_of(call_profile_string(profile, frame->file))),
+        .name = copy_name(set, call_profile_string(profile, frame->name)),
+        .module = copy_name(set, module),
+        .file = copy_name(set, file_name_of(call_profile_string(profile, frame->file))),
         .tier = copy_string(set, call_profile_string(profile, frame->tier)),
         .kind = frame->kind,
         .inlined = frame->inlined};
