@@ -387,8 +387,7 @@ static bool gate_closes(const struct diff_options *options, const struct verdict
     const struct compared_row *total = &verdicts->total;
     if (options->fail_unknown && total->verdict == VERDICT_UNKNOWN)
         return true;
-    return options->fail_slower && total->verdict == VERDICT_SLOWER &&
-           compared_row_change(total) >= options->fail_share * total->base;
+    return options->fail_slower && verdicts_regress(verdicts, options->fail_share);
 }
 
 /* "old.bench", "old.bench, then new.bench", or how many recordings. */
