@@ -9,6 +9,7 @@
 #include "injector/compare/diff_text.h"
 #include "injector/compare/distinct_files.h"
 #include "injector/compare/kept_runs/bench_list.h"
+#include "injector/compare/same_functions.h"
 #include "injector/compare/two_programs.h"
 #include "injector/profile/run_file.h"
 #include "injector/profile/view_input.h"
@@ -435,6 +436,11 @@ static int check_lines(const struct run_set *set, struct findings *findings)
         set->lines_of);
 }
 
+static int find_same(struct run_set *set, struct findings *findings)
+{
+    return same_functions_find(set) ? report_failure(findings, "out of memory") : 0;
+}
+
 static int compare_runs(struct diff_options *options, bool *closes, struct findings *findings)
 {
     struct run_set set;
@@ -443,7 +449,8 @@ static int compare_runs(struct diff_options *options, bool *closes, struct findi
     set.lines_of = options->lines_of;
     result = result ||
              (options->bench_count ? read_benches : read_runs)(&set, options, &event, findings) ||
-             check_lines(&set, findings) || report_on(options, &set, &event, closes, findings);
+             check_lines(&set, findings) || find_same(&set, findings) ||
+             report_on(options, &set, &event, closes, findings);
     run_set_free(&set);
     free(event.name);
     return result;

@@ -129,6 +129,10 @@ static void put_function(struct json_writer *json, const struct diff_report *rep
     char *move = compared_row_differs(row) ? move_text(&report->moves, row) : NULL;
     begin_row(json, call_profile_string(names, frame->name));
     json_text(json, "file", *file ? file : call_profile_string(names, frame->module));
+    if (frame->column) {
+        json_number(json, "line", frame->line);
+        json_number(json, "column", frame->column);
+    }
     put_values(json, row);
     put_presence(json, row);
     json_text(json, "move", move ? move : "");

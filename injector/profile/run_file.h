@@ -32,7 +32,12 @@
  * (compare/kept_runs/bench_list.h). */
 #define BENCH_LIST_NAME "bench.txt"
 
-enum { RUN_FILE_VERSION = 3, RUN_FILE_OLDEST = 2, RUN_FILE_MOST_BYTES = 64 << 20, RUN_FILE_MOST_SAMPLES = 1 << 22 };
+enum {
+    RUN_FILE_VERSION = 3,
+    RUN_FILE_OLDEST = 2,
+    RUN_FILE_MOST_BYTES = 64 << 20,
+    RUN_FILE_MOST_SAMPLES = 1 << 22
+};
 
 /* Write PROFILE to PATH, which appears whole or not at all.  Returns 0, or -1 with the failure text
  * set. */

@@ -307,7 +307,8 @@ static int check_header(struct run_reading *reading, const uint8_t *bytes, size_
                               reading->path, size);
     if (reading->version < RUN_FILE_OLDEST || reading->version > RUN_FILE_VERSION)
         return report_failure(reading->findings,
-                              "%s: byte 8: version %" PRIu32 "; this perfjit reads versions %d to %d",
+                              "%s: byte 8: version %" PRIu32
+                              "; this perfjit reads versions %d to %d",
                               reading->path, reading->version, RUN_FILE_OLDEST, RUN_FILE_VERSION);
     if (*body_bytes > RUN_FILE_MOST_BYTES)
         return report_failure(reading->findings, "%s: byte 12: a body of %" PRIu32 " bytes",
@@ -332,8 +333,8 @@ int run_file_parse(struct call_profile *profile, const char *path, const uint8_t
     int result = ZSTD_isError(got) || got != body_bytes
                      ? report_failure(findings, "%s: its body is cut short or damaged: %s", path,
                                       ZSTD_isError(got) ? ZSTD_getErrorName(got) : "it is shorter")
-                     : run_file_parse_body(profile, path, reading.version, body, body_bytes, samples,
-                                           findings);
+                     : run_file_parse_body(profile, path, reading.version, body, body_bytes,
+                                           samples, findings);
     free(body);
     return result;
 }
