@@ -402,6 +402,9 @@ static int find_middle(struct middle_change *middle, struct welch *error,
 /* How many times the usual distance from the middle is far off: more than five deviations. */
 static const double far_distance = 8;
 
+/* Whatever the floor is: a run that moves the mean by less is not worth a line. */
+static const double least_far_share = 0.005;
+
 /* The COUNT VALUES of a side, of which MIDDLE is the middle. */
 static int find_far_runs(struct verdicts *verdicts, const double *values, size_t count,
                          double middle, bool is_new)
@@ -413,10 +416,10 @@ static int find_far_runs(struct verdicts *verdicts, const double *values, size_t
         distances[i] = fabs(values[i] - middle);
     run_middle_sort(distances, count);
     double usual = distances[count / 2];
+    double least = fmax(verdicts->floor, least_far_share) * verdicts->middle.base;
     for (size_t i = 0; i < count && verdicts->far_count < MOST_FAR_RUNS; i++) {
         double distance = fabs(values[i] - middle);
-        if (distance > far_distance * usual &&
-            distance / (double)count >= verdicts->floor * verdicts->middle.base)
+        if (distance > far_distance * usual && distance / (double)count >= least)
             verdicts->far[verdicts->far_count++] = (struct far_run){i + 1, is_new, values[i]};
     }
     free(distances);
@@ -502,8 +505,9 @@ static int test_total(struct verdicts *verdicts, const struct value_matrix *tota
     if ((totals->paired ? test_pairs : test_sides)(&total->p, &critical, totals, change))
         return -1;
     total->q = total->p; /* it is one question */
-    total->least =
-        fmin(least_of(error_of(totals, total, 0), critical), least_of(middle_error, critical));
+    total->least = least_of(error_of(totals, total, 0), critical);
+    if (verdicts->far_count) /* these alone make it so large */
+        total->least = fmin(total->least, least_of(middle_error, critical));
     total->verdict = judge(total, change, floor);
     return 0;
 }

@@ -45,6 +45,25 @@ static void test_v8(void **state)
     assert_false(frame_name_of_jit("JS:*f", 5).interpreted);
 }
 
+/* In minified code the column alone tells functions apart. */
+static void test_the_column(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *symbol;
+        uint32_t line, column;
+    } names[] = {{"JS:*e /srv/app.min.js:1:129", 1, 129},
+                 {"JS:~ /srv/app.min.js:1:14", 1, 14},
+                 {"e file:///srv/app.min.js:1:70000", 1, 70000},
+                 {"LazyCompile:*f /x.js:3", 3, 0},
+                 {"JS:*f", 0, 0}};
+    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
+        struct frame_name name = frame_name_of_jit(names[i].symbol, strlen(names[i].symbol));
+        assert_int_equal(name.line, names[i].line);
+        assert_int_equal(name.column, names[i].column);
+    }
+}
+
 static void test_others(void **state)
 {
     (void)state;
@@ -121,11 +140,9 @@ static void test_cxx_that_grows(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_v8),
-        cmocka_unit_test(test_others),
-        cmocka_unit_test(test_interpreters),
-        cmocka_unit_test(test_cxx),
-        cmocka_unit_test(test_cxx_that_grows),
+        cmocka_unit_test(test_v8),     cmocka_unit_test(test_the_column),
+        cmocka_unit_test(test_others), cmocka_unit_test(test_interpreters),
+        cmocka_unit_test(test_cxx),    cmocka_unit_test(test_cxx_that_grows),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
