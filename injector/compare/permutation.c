@@ -2,10 +2,13 @@
  *
  * Each function's values are centred and scaled to a sum of squares of 1, which no labelling
  * changes.  Then the sums of the base's runs, and of their squares, give Welch's t and its degrees
- * of freedom (paired: the sum of the differences, each with its sign).  So a round is additions and
- * a maximum.  With few runs on a side, Welch's t has the longer tails: z takes them off, and the
- * sums of different functions and labellings can be counted together.  The share of all rounds'
- * sums that are as large says how many functions would reach a sum by chance. */
+ * of freedom (paired: the sum of the differences, each with its sign).  With few runs on a side, t
+ * has the longer tails: z takes them off.  So the scores of different functions and labellings can
+ * be counted together.  The share of all rounds' scores that are as large says how many functions
+ * would reach a score by chance.
+ *
+ * In the labellings, the runs of a side that varies more are on both sides.  Its tails are shorter
+ * there than they are in truth: so no p is less than that of z by itself. */
 #include "injector/compare/permutation.h"
 
 #include "injector/compare/run_middle.h"
@@ -26,10 +29,10 @@ struct rounds {
     size_t count, rows;
 };
 
-/* How many functions have a z of each size: in all rounds, and as it was observed. */
-struct z_counts {
+/* How many functions have a score of each size: in all rounds, and as it was observed. */
+struct score_counts {
     uint64_t *by_chance, *observed;
-    double bins_each; /* a bin has the z from its number on, in these */
+    double bins_each; /* a bin has the scores from its number on, in these */
 };
 
 struct scaled_rows {
@@ -297,49 +300,63 @@ static double larger_of(const struct round *round, size_t number, double mean)
     return middle * mean < 0 ? fabs(middle) : fmax(fabs(middle), fabs(mean));
 }
 
-/* Z: of COUNT functions from START on, in ROUND. */
-static void find_z(double z[BLOCK], const struct round *round, size_t start, size_t count)
+/* Whether |t| grows with |sum| alone, by the same rule for all functions and labellings: then a
+ * round is additions.  Of as many runs on both sides Welch's t is that of one common deviation. */
+static bool is_by_sums(const struct permutation_runs *runs)
 {
-    double sums[BLOCK], squares[BLOCK] = {0};
-    choose_rows(round->chosen, round->rows, round->labels, start);
-    add_up(sums, round->chosen, 0);
-    if (!round->runs->paired)
-        add_up(squares, round->chosen, round->rows->width);
-    for (size_t i = 0; i < BLOCK; i++)
-        z[i] =
-            i < count ? larger_of(round, start + i, mean_z(round->runs, sums[i], squares[i])) : 0;
+    return runs->paired || (runs->base == runs->new && !runs->middle);
 }
 
-static double largest_of(const double *z)
+/* SCORES: of COUNT functions from START on, in ROUND: |sum| or |z|.  Z: their |z|; or NULL. */
+static void find_scores(double scores[BLOCK], double *z, const struct round *round, size_t start,
+                        size_t count)
+{
+    double sums[BLOCK], squares[BLOCK] = {0};
+    bool by_sums = is_by_sums(round->runs);
+    choose_rows(round->chosen, round->rows, round->labels, start);
+    add_up(sums, round->chosen, 0);
+    if ((!by_sums || z) && !round->runs->paired)
+        add_up(squares, round->chosen, round->rows->width);
+    for (size_t i = 0; i < BLOCK; i++)
+        scores[i] = by_sums ? fabs(sums[i]) : 0;
+    for (size_t i = 0; i < count && (!by_sums || z); i++) {
+        double one = larger_of(round, start + i, mean_z(round->runs, sums[i], squares[i]));
+        scores[i] = by_sums ? scores[i] : one;
+        if (z)
+            z[i] = one;
+    }
+}
+
+static double largest_of(const double *scores)
 {
     double largest = 0;
     for (size_t i = 0; i < BLOCK; i++)
-        largest = fmax(largest, z[i]);
+        largest = scores[i] > largest ? scores[i] : largest;
     return largest;
 }
 
-static size_t bin_of(const struct z_counts *counts, double z)
+static size_t bin_of(const struct score_counts *counts, double score)
 {
-    double bin = z * counts->bins_each;
+    double bin = score * counts->bins_each;
     return bin < BINS - 1 ? (size_t)bin : BINS - 1;
 }
 
-/* P: the observed z. */
-static void go_through(double *p, struct rounds *rounds, struct z_counts *counts,
+/* P: the observed scores.  Z: the observed z. */
+static void go_through(double *p, double *z, struct rounds *rounds, struct score_counts *counts,
                        struct round *round)
 {
     size_t functions = round->runs->functions;
     for (size_t start = 0; start < round->rows->width; start += BLOCK) {
         size_t count = functions - start < BLOCK ? functions - start : BLOCK;
         for (size_t i = 0; i < rounds->count; i++) {
-            double z[BLOCK];
+            double scores[BLOCK];
             round->labels = rounds->labels + i * rounds->rows;
-            find_z(z, round, start, count);
-            rounds->largest[i] = fmax(rounds->largest[i], largest_of(z));
+            find_scores(scores, i ? NULL : z + start, round, start, count);
+            rounds->largest[i] = fmax(rounds->largest[i], largest_of(scores));
             for (size_t k = 0; k < count; k++)
-                counts->by_chance[bin_of(counts, z[k])]++;
+                counts->by_chance[bin_of(counts, scores[k])]++;
             if (i == 0)
-                memcpy(p + start, z, count * sizeof *z);
+                memcpy(p + start, scores, count * sizeof *scores);
         }
     }
     for (size_t i = 0; i < functions; i++)
@@ -348,19 +365,23 @@ static void go_through(double *p, struct rounds *rounds, struct z_counts *counts
 
 /* ---- What follows ---- */
 
-/* The least spread makes the largest t, of as many degrees of freedom as there are rows. */
-static int make_counts(struct z_counts *counts, size_t rows)
+/* Scaled values add up to less than the root of their number; the least spread makes the largest t.
+ */
+static int make_counts(struct score_counts *counts, const struct permutation_runs *runs,
+                       size_t rows)
 {
+    double most =
+        is_by_sums(runs) ? sqrt((double)rows) : welch_z(sqrt(1 / least_square), (double)rows);
     counts->by_chance = calloc(BINS, sizeof *counts->by_chance);
     counts->observed = calloc(BINS, sizeof *counts->observed);
-    counts->bins_each = BINS / (welch_z(sqrt(1 / least_square), (double)rows) + 1);
+    counts->bins_each = BINS / (most + 1);
     return counts->by_chance && counts->observed ? 0 : -1;
 }
 
-/* The share for each bin is taken from the functions whose z is in it or in a larger bin.  That
+/* The share for each bin is taken from the functions whose score is in it or in a larger bin.  That
  * is the share that would be there by chance.  If a smaller bin has a smaller share, that one is
  * used. */
-static void find_shares(double *shares, const struct z_counts *counts, size_t rounds)
+static void find_shares(double *shares, const struct score_counts *counts, size_t rounds)
 {
     uint64_t chance = 0, observed = 0;
     for (size_t i = BINS; i-- > 0;) {
@@ -373,8 +394,8 @@ static void find_shares(double *shares, const struct z_counts *counts, size_t ro
         shares[i] = least = fmin(least, shares[i]);
 }
 
-/* P holds the observed z. */
-static int find_q(double *q, const double *p, const struct z_counts *counts, size_t rounds,
+/* P holds the observed scores. */
+static int find_q(double *q, const double *p, const struct score_counts *counts, size_t rounds,
                   size_t functions)
 {
     double *shares = malloc(BINS * sizeof *shares);
@@ -400,13 +421,13 @@ static int compare(const void *left, const void *right)
     return a < b ? -1 : a > b;
 }
 
-/* The share of ROUNDS, in order, that reach Z; equal ones may differ by rounding. */
-static double share_reaching(const struct rounds *rounds, double z)
+/* The share of ROUNDS, in order, that reach SCORE; equal ones may differ by rounding. */
+static double share_reaching(const struct rounds *rounds, double score)
 {
     size_t low = 0, high = rounds->count;
     while (low < high) {
         size_t middle = low + (high - low) / 2;
-        if (rounds->largest[middle] >= z - 1e-5)
+        if (rounds->largest[middle] >= score - 1e-6)
             high = middle;
         else
             low = middle + 1;
@@ -414,16 +435,27 @@ static double share_reaching(const struct rounds *rounds, double z)
     return (double)(rounds->count - low) / (double)rounds->count;
 }
 
-/* The least z that 5 % of ROUNDS, in order, reach, or fewer.  With few labellings each is more
- * than a percent of all, and the z at 95 % may not be significant yet.  If none is, the
+/* The |t| of a sum, of one common deviation. */
+static double t_of(double sum, const struct permutation_runs *runs, double rows)
+{
+    double each = runs->paired ? 1 / rows : 1 / (double)runs->base + 1 / (double)runs->new;
+    double share = fmin(sum * sum * each, 1 - least_square);
+    return sqrt(share / (1 - share) * (rows - (runs->paired ? 1 : 2)));
+}
+
+/* The least |z| that 5 % of ROUNDS, in order, reach, or fewer.  With few labellings each is more
+ * than a percent of all, and the score at 95 % may not be significant yet.  If none is, the
  * largest. */
 static double critical_z(const struct rounds *rounds, const struct permutation_runs *runs)
 {
     static const double step = 0.001;
+    double rows = (double)rounds->rows;
     size_t at = rounds->count * 95 / 100;
     while (at + 1 < rounds->count && share_reaching(rounds, rounds->largest[at]) > level)
         at++;
     double z = rounds->largest[at];
+    if (is_by_sums(runs))
+        z = welch_z(t_of(z, runs, rows), rows - (runs->paired ? 1 : 2));
     while (normal_share(runs, z) > level)
         z += step;
     return z;
@@ -440,23 +472,24 @@ int permutation_test(double *p, double *q, double *critical, const struct permut
 {
     struct scaled_rows rows = {0};
     struct rounds rounds = {0};
-    struct z_counts counts = {0};
+    struct score_counts counts = {0};
     int result = make_rows(&rows, runs) || make_rounds(&rounds, runs, rows.rows) ||
-                         make_counts(&counts, rows.rows)
+                         make_counts(&counts, runs, rows.rows)
                      ? -1
                      : 0;
     struct round round = {.rows = &rows,
                           .runs = runs,
                           .chosen = malloc((rows.rows + 2) * sizeof *round.chosen),
                           .space = malloc((rows.rows + 1) * sizeof *round.space)};
-    if (!round.chosen || !round.space)
+    double *z = malloc((runs->functions + 1) * sizeof *z); /* as it was observed */
+    if (!round.chosen || !round.space || !z)
         result = -1;
     if (!result) {
-        go_through(p, &rounds, &counts, &round);
+        go_through(p, z, &rounds, &counts, &round);
         result = find_q(q, p, &counts, rounds.count, runs->functions);
         qsort(rounds.largest, rounds.count, sizeof *rounds.largest, compare);
         for (size_t i = 0; i < runs->functions; i++) {
-            double share = normal_share(runs, p[i]);
+            double share = normal_share(runs, z[i]);
             q[i] = fmax(q[i], share);
             p[i] = fmax(share_reaching(&rounds, p[i]), share);
         }
@@ -464,6 +497,7 @@ int permutation_test(double *p, double *q, double *critical, const struct permut
     }
     free(round.chosen);
     free(round.space);
+    free(z);
     free(rows.values);
     free(rows.orders);
     free(rounds.labels);

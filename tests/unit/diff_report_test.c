@@ -307,7 +307,7 @@ static void test_what_was_tested_is_told(void **state)
                       "the means, which these runs move, differ by -78.9 %\n");
     free(head);
     char *json = text_of(&report, diff_json_put);
-    assert_says(json, "{\"side\":\"base\",\"run\":9,\"value\":3000000000}");
+    assert_says(json, "{\"side\":\"base\",\"run\":9,\"value\":3e+09}");
     free(json);
     diff_report_free(&report);
     run_set_free(&set);
