@@ -37,6 +37,27 @@ static int compare_lines(const void *left, const void *right, void *context)
     return a->line < b->line ? -1 : a->line > b->line;
 }
 
+/* The script itself is at 1:1 in each file, and people don't take it for a function of line 1. */
+static bool is_script(const struct profile_function *function)
+{
+    return function->line == 1 && function->column == 1;
+}
+
+/* The COUNT functions of ORDER are of one line.  Two of them are several, and the script counts
+ * only where its name is the other one's. */
+static void look_at_line(struct profile_functions *functions, const uint32_t *order, size_t count)
+{
+    const struct profile_function *items = functions->items;
+    size_t others = 0;
+    bool same_name = count > 1;
+    for (size_t i = 0; i < count; i++) {
+        others += !is_script(&items[order[i]]);
+        same_name &= items[order[i]].name == items[order[0]].name;
+    }
+    for (size_t i = 0; i < count; i++)
+        functions->by_column[order[i]] = others > 1 || same_name;
+}
+
 /* Find the functions whose line has others.  Returns 0, or -1 without memory. */
 static int find_shared_lines(struct profile_functions *functions)
 {
@@ -47,9 +68,12 @@ static int find_shared_lines(struct profile_functions *functions)
             order[count++] = i;
     if (count)
         qsort_r(order, count, sizeof *order, compare_lines, functions->items);
-    for (size_t i = 1; i < count; i++)
-        if (compare_lines(&order[i - 1], &order[i], functions->items) == 0)
-            functions->by_column[order[i - 1]] = functions->by_column[order[i]] = true;
+    for (size_t first = 0, end; first < count; first = end) {
+        for (end = first + 1;
+             end < count && compare_lines(&order[first], &order[end], functions->items) == 0; end++)
+            ;
+        look_at_line(functions, order + first, end - first);
+    }
     int result = order ? 0 : -1;
     free(order);
     return result;
