@@ -7,6 +7,7 @@
 #include "injector/profile/group_counts.h"
 #include "injector/profile/profile_events.h"
 #include "injector/profile/thread_names.h"
+#include "injector/recording/cut_chains.h"
 #include "injector/recording/host/recording_host.h"
 #include "injector/unwind/addresses/life_walk.h"
 #include "injector/unwind/stacks/stack_walk.h"
@@ -137,7 +138,7 @@ static const struct perf_file *file_of(const struct profile_run *run)
 static uint64_t period_of(const struct profile_run *run, const struct perf_sample *sample,
                           uint32_t event)
 {
-    if (sample->format->sample_type & PERF_SAMPLE_PERIOD)
+    if ((sample->format->sample_type | sample->has) & PERF_SAMPLE_PERIOD)
         return sample->period;
     uint64_t fixed = profile_event_period(file_of(run), event);
     return fixed ? fixed : 1;
@@ -173,6 +174,7 @@ static int find_stack(struct profile_run *run, const struct walk_sample *asked,
     run->frame_count = 0;
     run->place = 0;
     if (user_stacks_read(&sample, format, &record)) {
+        run->to->has_long_chains |= cut_chains_may_be(&sample);
         if (add_chain(run, &sample, space) ||
             (space && run->unwinds && sample_type_has_stack(format->sample_type) &&
              sample.user_registers.values && add_walked(run, &sample, space)))
@@ -315,6 +317,7 @@ int profile_reading_go(struct call_profile *to, const struct profile_source *sou
     bool wrong = false;
     result = result || profile_events_check_periods(to, &wrong);
     end(&run);
+    interruption_look();
     if (wrong)
         report_note(findings, "the samples' periods add up to more than any counter can count");
     return result ? report_failure(findings, "out of memory") : interruption_check(findings);

@@ -5,6 +5,7 @@
 #include "injector/arrays/bisect.h"
 #include "injector/arrays/run_sort.h"
 #include "injector/recording/perf_data/perf_format.h"
+#include "injector/recording/perf_data/perf_sample.h"
 #include "injector/recording/perf_data/perf_time.h"
 #include "jitdump/format/byte_cursor.h"
 
@@ -208,6 +209,8 @@ static int read_record(struct records *records, const struct perf_record *record
     bool timed = perf_record_time(records->file, record, &time_ns);
     if (record_marks_take(&records->marks, RECORDS_A_MARK, record, time_ns))
         return -1;
+    losses_take(&records->losses, record->type, record->misc,
+                record->bytes + PERF_RECORD_HEADER_BYTES, record->size - PERF_RECORD_HEADER_BYTES);
     switch (record->type) {
     case PERF_RECORD_COMM:
     case PERF_RECORD_FORK:

@@ -4,6 +4,7 @@
 #define PERFJIT_RECORDS_H
 
 #include "injector/recording/life_moment.h"
+#include "injector/recording/losses.h"
 #include "injector/recording/perf_data/perf_record.h"
 #include "injector/recording/record_marks.h"
 #include "injector/recording/thread_list.h"
@@ -68,6 +69,7 @@ struct records {
     uint64_t *sample_times_ns; /* ascending */
     size_t sample_count, sample_capacity;
     struct time_conv time_conv;
+    struct losses losses;
 };
 
 /* Read all records of FILE.  Returns 0, or -1 with the failure text set.  Release with records_free

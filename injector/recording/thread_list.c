@@ -5,6 +5,7 @@
 #include "injector/arrays/bisect.h"
 #include "injector/recording/life_moment.h"
 #include "injector/recording/perf_data/perf_format.h"
+#include "injector/recording/perf_data/perf_sample.h"
 #include "jitdump/format/byte_cursor.h"
 
 #include <stdbool.h>

@@ -10,6 +10,7 @@
  *     DIR/perf_map      texts
  *     DIR/v8_log        the same
  *     DIR/source_map    the same
+ *     DIR/demangle      mangled names
  *     DIR/bench         the list of a bench, a run, the body of one
  *     DIR/compare       the body of one, compared in each way
  *     DIR/stacks        the unwind tables again, with registers and stacks
@@ -419,6 +420,28 @@ static void put_script(uint8_t loads, bool with_tables)
 
 /* ---- Perf maps ---- */
 
+static void put_names(void)
+{
+    static const char *const names[] = {
+        "_ZN3app5sieveEPhi [tier2]",
+        "JS:_Z1f1AIiiE-3-liftoff",
+        "_ZN51_$LT$acme..Alpha$LT$T$GT$$u20$as$u20$acme..Work$GT$4step17h03b5a052cf7308efE",
+        "_RNvXNtC1w1mINtB2_5AlphamENtB2_4Work4step",
+        "_RINvC1w1fRShQDG_INtC1x1YL0_Ep1TyEL_E",
+        "_RINvC1w1fFG0_KCRL1_hRL0_tEuFUEzAxj10_TaETlsEPnOoE",
+        "_RINvC1w1fKRe616222_KAh1_h2_EKTh1_EKVNtC1w1PS1xh1_1yb0_EKVNtC1w1OUE",
+        "_RNvC1wu8gdel_5qa",
+        "_D4acme4tool__T3genTiVii3VAyaa4_68c3a979S_DQBpQBn6helperFiZiZQBuFG3iPOiZi",
+        "_D1a__T1fTHAyaiTDFiZvTPFZvTxbVbi1VaN97Z1fFZv",
+        "_D1a1fFNaNbNiNfKiLaMxkXv",
+        "camlO__$2b$7c_83",
+        "$s4main3FooC3bar1xySi_tF",
+        "La/B$C;f(JZ[BLjava/util/List;[[D)Ljava/lang/Object;",
+    };
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        put_seed("demangle", names[i], strlen(names[i]), "", 0);
+}
+
 static void put_perf_maps(void)
 {
     static const char *const texts[] = {
@@ -523,6 +546,31 @@ static void put_benches(void)
     call_profile_free(&profile);
 }
 
+/* A sample of a thread that waited, with each of the fields beside it that off_cpu.c knows. */
+static void put_off_cpu(void)
+{
+    for (uint8_t fields = 0; fields < 2; fields++) {
+        const uint8_t head[] = {fields, SAMPLE_RAW, PERF_MISC_USER};
+        uint8_t bytes[256];
+        struct byte_sink sink = byte_sink_over(bytes, sizeof bytes);
+        const uint64_t chain[] = {PERF_CONTEXT_USER, 0x401000, 0x402000};
+        for (uint64_t field = 1; field <= 4; field++) /* ip, pid and tid, time, period */
+            sink_u64(&sink, field);
+        if (fields)
+            sink_u64(&sink, 0);
+        sink_u32(&sink, 60);
+        sink_u32(&sink, 4711);
+        sink_u32(&sink, 4712);
+        sink_u64(&sink, 700000000);
+        sink_u64(&sink, sizeof chain / sizeof chain[0]);
+        for (size_t i = 0; i < sizeof chain / sizeof chain[0]; i++)
+            sink_u64(&sink, chain[i]);
+        sink_u64(&sink, 1); /* cgroup */
+        sink_zeros(&sink, 4);
+        put_seed("off_cpu", head, sizeof head, bytes, sink.size);
+    }
+}
+
 int main(int argc, char **argv)
 {
     if (argc < 3)
@@ -544,8 +592,10 @@ int main(int argc, char **argv)
         put_script(loads, true);
     }
     put_perf_maps();
+    put_names();
     put_v8_logs();
     put_source_maps();
     put_benches();
+    put_off_cpu();
     return 0;
 }

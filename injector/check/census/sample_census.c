@@ -3,9 +3,10 @@
 
 #include "injector/arrays/array.h"
 #include "injector/check/census/sample_order.h"
-#include "injector/recording/host/injected_image.h"
 #include "injector/log/perf_map/perf_map_file.h"
+#include "injector/recording/host/injected_image.h"
 #include "injector/recording/perf_data/perf_format.h"
+#include "injector/recording/perf_data/perf_sample.h"
 #include "injector/recording/silent_runtime.h"
 
 #include <inttypes.h>
@@ -57,7 +58,7 @@ static int take_record(struct collector *collector, const struct perf_record *re
     struct census_sample sample = {0};
     uint32_t pid;
     census->samples++;
-    if ((record->misc & PERF_MISC_CPUMODE_MASK) != PERF_MISC_USER) {
+    if (perf_record_sample_mode(file, record) != PERF_MISC_USER) {
         census->outside_user++;
         return 0;
     }

@@ -106,10 +106,10 @@ const uint8_t *perf_record_trailer(const struct perf_file *file, const struct pe
     return record->bytes + record->size - (*format)->id_bytes;
 }
 
-/* One of the first fields of the SAMPLE RECORD, of FORMAT.  Returns false if it is not there. */
-static inline bool front_field(const struct sample_format *format, const struct perf_record *record,
-                               enum sample_field field, uint64_t *value)
+bool perf_record_front(const struct perf_file *file, const struct perf_record *record,
+                       enum sample_field field, uint64_t *value)
 {
+    const struct sample_format *format = format_of(file, record);
     if (!format || !format->front[field] || record->size < format->front[field] + 8u)
         return false;
     *value = perf_get_u64(record->bytes + format->front[field]);
@@ -120,32 +120,12 @@ bool perf_record_time(const struct perf_file *file, const struct perf_record *re
                       uint64_t *time_ns)
 {
     if (record->type == PERF_RECORD_SAMPLE)
-        return front_field(format_of(file, record), record, SAMPLE_TIME, time_ns);
+        return perf_record_front(file, record, SAMPLE_TIME, time_ns);
     const struct sample_format *format;
     const uint8_t *trailer = perf_record_trailer(file, record, &format);
     if (!trailer || format->id_time == format->id_bytes)
         return false;
     *time_ns = perf_get_u64(trailer + format->id_time);
-    return true;
-}
-
-bool perf_record_sample(const struct perf_file *file, const struct perf_record *record,
-                        uint32_t *pid, uint64_t *ip)
-{
-    uint32_t tid;
-    return perf_record_sample_thread(file, record, pid, &tid) &&
-           (!ip || front_field(format_of(file, record), record, SAMPLE_IP, ip));
-}
-
-bool perf_record_sample_thread(const struct perf_file *file, const struct perf_record *record,
-                               uint32_t *pid, uint32_t *tid)
-{
-    uint64_t ids;
-    if (record->type != PERF_RECORD_SAMPLE ||
-        !front_field(format_of(file, record), record, SAMPLE_TID, &ids))
-        return false;
-    *pid = (uint32_t)ids;
-    *tid = (uint32_t)(ids >> 32);
     return true;
 }
 

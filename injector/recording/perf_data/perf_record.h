@@ -60,14 +60,10 @@ struct perf_record perf_record_at(const struct perf_file *file, uint64_t offset)
 bool perf_record_time(const struct perf_file *file, const struct perf_record *record,
                       uint64_t *time_ns);
 
-/* The process and address of a sample (IP NULL: not wanted). Returns false if RECORD is not a
- * SAMPLE, or does not contain them. */
-bool perf_record_sample(const struct perf_file *file, const struct perf_record *record,
-                        uint32_t *pid, uint64_t *ip);
-
-/* The process and thread of a sample. Returns false as above. */
-bool perf_record_sample_thread(const struct perf_file *file, const struct perf_record *record,
-                               uint32_t *pid, uint32_t *tid);
+/* One of the first fields of the SAMPLE RECORD, as it was recorded.  Returns false if it has none.
+ */
+bool perf_record_front(const struct perf_file *file, const struct perf_record *record,
+                       enum sample_field field, uint64_t *value);
 
 /* The sample_id at the end of a record that is not a SAMPLE; *FORMAT describes it.  NULL: none. */
 const uint8_t *perf_record_trailer(const struct perf_file *file, const struct perf_record *record,
