@@ -350,6 +350,7 @@ static void put_function(struct json_writer *json, const struct report_view *vie
     put_text(json, "module", view->profile, function->module);
     put_text(json, "file", view->profile, function->file);
     json_number(json, "line", function->line);
+    json_number(json, "column", function->column);
     json_text(json, "kind", kinds);
     json_end_object(json);
 }

@@ -164,6 +164,7 @@ static int add_jit_named(struct address_names *names, const struct frame_name *n
                                      .module = add_text(names, module, strlen(module)),
                                      .file = add_text(names, source.file.text, source.file.bytes),
                                      .line = source.line,
+                                     .column = name->file ? name->column : 0,
                                      .tier = add_text(names, name->tier, strlen(name->tier)),
                                      .kind = name->interpreted ? FRAME_INTERPRETER : FRAME_JIT,
                                      .inlined = inlined || name->inlined};

@@ -28,6 +28,7 @@ struct call_frame {
     uint32_t module;  /* the file that it is in, without directories; "" if none is known */
     uint32_t file;    /* of its source; "" if it is not known */
     uint32_t line;    /* where it begins there; 0: not known */
+    uint32_t column;  /* in that line, where its name says it; 0: not known */
     uint32_t tier;    /* which of the JIT's compilers made it; "" if its name doesn't say */
     uint32_t kind;    /* enum frame_kind */
     uint32_t inlined; /* 1: it has no frame of its own */
