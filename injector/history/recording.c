@@ -3,6 +3,7 @@
 
 #include "injector/arrays/array.h"
 #include "injector/recording/host/recording_host.h"
+#include "injector/recording/moved_text.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -92,7 +93,12 @@ static enum recording_result read_input(struct recording *recording,
     recording_machine_report(&recording->input.file, machine_here(), findings);
     if (records_read(&recording->records, &recording->input.file, findings))
         return RECORDING_FAILED;
-    return jit_processes_read(&recording->processes, &recording->records, &wanted, findings);
+    enum recording_result result =
+        jit_processes_read(&recording->processes, &recording->records, &wanted, findings);
+    if (result != RECORDING_FAILED &&
+        moved_text_find(&recording->records, &recording->processes.lives, findings))
+        return RECORDING_FAILED;
+    return result;
 }
 
 enum recording_result recording_open(struct recording *recording, const char *path,
