@@ -314,6 +314,7 @@ int profile_reading_go(struct call_profile *to, const struct profile_source *sou
     }
     bool wrong = false;
     result = result || profile_events_check_periods(to, &wrong);
+    native_files_report(&run.walker.files, findings);
     end(&run);
     if (wrong)
         report_note(findings, "the samples' periods add up to more than any counter can count");
