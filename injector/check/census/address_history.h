@@ -72,8 +72,8 @@ void history_part_end(struct history_part *part);
  * Release with address_history_end. */
 void address_history_begin(struct address_history *history, const uint64_t *asked, size_t count);
 
-/* Begin a visit: of a life, from the present state.  End it: undo the changes since then.  The first
- * returns what the second wants. */
+/* Begin a visit: of a life, from the present state.  End it: undo the changes since then.  The
+ * first returns what the second wants. */
 size_t address_history_enter(struct address_history *history);
 void address_history_leave(struct address_history *history, size_t mark);
 
