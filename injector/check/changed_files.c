@@ -4,6 +4,7 @@
 #include "injector/arrays/array.h"
 #include "injector/native/native_file.h"
 #include "injector/recording/host/recording_host.h"
+#include "injector/recording/perf_data/perf_sample.h"
 #include "injector/unwind/addresses/life_walk.h"
 
 #include <stdlib.h>
@@ -40,7 +41,7 @@ static int add_samples(struct search *search)
     int result = 0;
     while (!result && perf_walk_next(&walk, &record, NULL))
         if (record.type == PERF_RECORD_SAMPLE &&
-            (record.misc & PERF_MISC_CPUMODE_MASK) == PERF_MISC_USER)
+            perf_record_sample_mode(search->records->file, &record) == PERF_MISC_USER)
             result = add_sample(search, &record);
     return result;
 }

@@ -367,6 +367,22 @@ static int put_functions(struct json_writer *json, const struct report_view *vie
     return order ? 0 : -1;
 }
 
+/* What the recording itself lacks: of all events, and of all processes. */
+static void put_lacks(struct json_writer *json, const struct view_input *input)
+{
+    const struct losses *losses = &input->recording.records.losses;
+    json_object(json, "lost");
+    json_number(json, "samples", losses->samples);
+    json_number(json, "records", losses->records);
+    json_number(json, "traces", losses->traces);
+    json_real(json, "share", losses_share(losses), 6);
+    json_end_object(json);
+    json_object(json, "cut_chains");
+    json_number(json, "chains", input->cuts.cut);
+    json_number(json, "frames", input->cuts.frames);
+    json_end_object(json);
+}
+
 static int put_json(const struct view_input *input, const struct report_view *view,
                     const struct report_options *options)
 {
@@ -388,6 +404,7 @@ static int put_json(const struct view_input *input, const struct report_view *vi
     json_number(&json, "named", shares.named);
     json_number(&json, "interpreter", shares.interpreter);
     json_number(&json, "unknown", shares.unknown);
+    put_lacks(&json, input);
     json_array(&json, functions ? "functions" : "rows");
     if (functions ? put_functions(&json, view) : group_table_put(view, options->group, &json))
         return -1;
@@ -463,6 +480,9 @@ static int put_report(const struct view_input *input, const struct report_option
         printf("Python's functions by total; with the interpreter's own: --sort self\n");
     if (!result && !options->json && !options->gprof && !options->callers && !options->callees)
         put_honest_line(input, findings);
+    if (!result)
+        view_input_put_lacks(input, &options->request,
+                             options->json || options->gprof ? stderr : stdout);
     if (result)
         return findings->failure[0] ? -1 : report_failure(findings, "out of memory");
     if ((fflush(stdout) || ferror(stdout)) && errno != EPIPE) /* a reader may have seen enough */

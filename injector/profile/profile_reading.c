@@ -6,7 +6,7 @@
 #include "injector/profile/address_names.h"
 #include "injector/profile/group_counts.h"
 #include "injector/profile/profile_events.h"
-#include "injector/profile/thread_names.h"
+#include "injector/recording/cut_chains.h"
 #include "injector/recording/host/recording_host.h"
 #include "injector/unwind/addresses/life_walk.h"
 #include "injector/unwind/stacks/stack_walk.h"
@@ -26,13 +26,13 @@ struct profile_run {
     struct space_source space_source;
     struct stack_walker walker;
     struct address_names names;
-    struct thread_names threads;
     struct group_counts counts;
     struct walk_sample *asked; /* of those in a life that is known */
     size_t asked_count, asked_capacity;
     struct address_frame *frames; /* of the stack at hand, the innermost first */
     size_t frame_count, frame_capacity;
-    uint32_t place; /* in the first of these */
+    uint32_t place;            /* in the first of these */
+    struct life_moment moment; /* of the sample at hand */
     bool unwinds;
 };
 
@@ -76,7 +76,9 @@ static int add_user(struct profile_run *run, uint32_t what, uint64_t pc)
 static int add_kernel(struct profile_run *run, uint64_t pc)
 {
     struct address_frames found;
-    return address_names_of_kernel(&run->names, pc, &found) || add_frames(run, &found) ? -1 : 0;
+    return address_names_of_kernel(&run->names, pc, run->moment, &found) || add_frames(run, &found)
+               ? -1
+               : 0;
 }
 
 /* The number of the owner of PC in SPACE; NULL: the process is not known. */
@@ -137,25 +139,33 @@ static const struct perf_file *file_of(const struct profile_run *run)
 static uint64_t period_of(const struct profile_run *run, const struct perf_sample *sample,
                           uint32_t event)
 {
-    if (sample->format->sample_type & PERF_SAMPLE_PERIOD)
+    if ((sample->format->sample_type | sample->has) & PERF_SAMPLE_PERIOD)
         return sample->period;
     uint64_t fixed = profile_event_period(file_of(run), event);
     return fixed ? fixed : 1;
 }
 
-static uint32_t thread_name(struct profile_run *run, const char *name)
+/* The string NAME, of thread TID; "": nothing names it. */
+static uint32_t thread_name(struct profile_run *run, const char *name, uint32_t tid)
 {
+    char number[THREAD_NUMBER_BYTES];
+    if (!*name)
+        thread_names_number(number, tid);
+    name = *name ? name : number;
     return call_profile_add_text(run->to, name, strlen(name));
 }
 
 static uint32_t thread_of(struct profile_run *run, uint32_t life, const struct perf_sample *sample)
 {
+    const struct thread_names *names = &run->source->records->names;
+    const struct process_lives *lives = &run->source->processes->lives;
+    const struct life_moment end = {UINT64_MAX, UINT64_MAX};
+    const struct life_moment next = life == NO_LIFE ? end : lives->items[life].next;
     const struct profile_thread thread = {
         sample->pid, sample->tid,
-        thread_name(
-            run, thread_names_at(&run->threads, life, sample->pid, sample->tid, sample->time_ns)),
-        thread_name(
-            run, thread_names_at(&run->threads, life, sample->pid, sample->pid, sample->time_ns))};
+        thread_name(run, thread_names_at(names, sample->pid, sample->tid, sample->time_ns),
+                    sample->tid),
+        thread_name(run, thread_names_of_process(names, sample->pid, next), sample->pid)};
     if (thread.name == PROFILE_NOTHING || thread.process == PROFILE_NOTHING)
         return PROFILE_NOTHING;
     return call_profile_add_thread(run->to, &thread);
@@ -172,7 +182,9 @@ static int find_stack(struct profile_run *run, const struct walk_sample *asked,
     uint32_t node = 0;
     run->frame_count = 0;
     run->place = 0;
+    run->moment = (struct life_moment){asked->time_ns, UINT64_MAX};
     if (user_stacks_read(&sample, format, &record)) {
+        run->to->has_long_chains |= cut_chains_may_be(&sample);
         if (add_chain(run, &sample, space) ||
             (space && run->unwinds && sample_type_has_stack(format->sample_type) &&
              sample.user_registers.values && add_walked(run, &sample, space)))
@@ -283,7 +295,6 @@ static int begin(struct profile_run *run)
     if (!machine)
         machine = &unknown;
     if (call_profile_begin(run->to) || profile_events_add(run->to, file) ||
-        thread_names_begin(&run->threads, &source->records->threads, &source->processes->lives) ||
         space_source_begin(&run->space_source, source->records, source->processes,
                            source->timelines) ||
         stack_walker_begin(&run->walker, &run->space_source, machine, &walk))
@@ -296,7 +307,6 @@ static void end(struct profile_run *run)
     address_names_end(&run->names);
     stack_walker_end(&run->walker);
     space_source_free(&run->space_source);
-    thread_names_free(&run->threads);
     group_counts_free(&run->counts);
     free(run->asked);
     free(run->frames);
@@ -316,6 +326,7 @@ int profile_reading_go(struct call_profile *to, const struct profile_source *sou
     result = result || profile_events_check_periods(to, &wrong);
     native_files_report(&run.walker.files, findings);
     end(&run);
+    interruption_look();
     if (wrong)
         report_note(findings, "the samples' periods add up to more than any counter can count");
     return result ? report_failure(findings, "out of memory") : interruption_check(findings);

@@ -5,6 +5,7 @@
 #include "injector/arrays/bisect.h"
 #include "injector/recording/life_moment.h"
 #include "injector/recording/perf_data/perf_format.h"
+#include "injector/recording/perf_data/perf_sample.h"
 #include "jitdump/format/byte_cursor.h"
 
 #include <stdbool.h>
@@ -85,7 +86,8 @@ static bool read_task(struct thread_event *event, const struct perf_file *file,
     event->time_ns = task.time_ns;
     event->pid = task.pid;
     event->tid = task.tid;
-    event->creator = task.parent_tid;
+    event->creator_pid = task.parent_pid;
+    event->creator_tid = task.parent_tid;
     return event->kind != THREAD_FORKED || event->tid == event->pid;
 }
 
@@ -126,7 +128,10 @@ int thread_list_take(struct thread_list *list, const struct perf_file *file,
     case PERF_RECORD_COMM:
     case PERF_RECORD_FORK:
     case PERF_RECORD_EXIT:
-        return read_task(&event, file, record) ? add_event(list, &event) : 0;
+        if (!read_task(&event, file, record))
+            return 0;
+        event.late = event.kind == THREAD_NAMED && event.time_ns == 0 && list->sightings.count > 0;
+        return add_event(list, &event);
     default:
         if (!perf_record_is_map(record) && record->type != PERF_RECORD_NAMESPACES)
             return 0;
@@ -197,7 +202,7 @@ struct thread_sweep thread_sweep_begin(const struct thread_list *list, uint32_t 
     return (struct thread_sweep){.list = list, .pid = pid, .next = first, .end = end};
 }
 
-struct live_thread *thread_sweep_find(const struct thread_sweep *sweep, uint32_t tid)
+static struct live_thread *find(const struct thread_sweep *sweep, uint32_t tid)
 {
     struct address_place place;
     const struct address_range *range = address_map_find(&sweep->numbers, tid, &place);
@@ -221,18 +226,15 @@ static int begin_age(struct thread_sweep *sweep, const struct live_thread *threa
     return 0;
 }
 
-/* One that is added has no name. */
 static struct live_thread *find_or_add(struct thread_sweep *sweep, uint32_t tid, uint64_t time_ns)
 {
-    struct live_thread *thread = thread_sweep_find(sweep, tid);
+    struct live_thread *thread = find(sweep, tid);
     if (thread)
         return thread;
     if (array_reserve(sweep->threads, sweep->count, sweep->capacity) || sweep->count >= UINT32_MAX)
         return NULL;
     thread = &sweep->threads[sweep->count];
-    *thread =
-        (struct live_thread){tid, time_ns, tid == sweep->pid ? THREAD_NO_NAME : THREAD_NEVER_NAMED,
-                             THREAD_NO_NAMESPACES};
+    *thread = (struct live_thread){tid, time_ns, THREAD_NO_NAMESPACES};
     return begin_age(sweep, thread) || set_number(sweep, sweep->count++) ? NULL : thread;
 }
 
@@ -248,22 +250,12 @@ static int remove_thread(struct thread_sweep *sweep, struct live_thread *thread)
 
 static int end_thread(struct thread_sweep *sweep, const struct thread_event *event)
 {
-    struct live_thread *thread = thread_sweep_find(sweep, event->tid);
+    struct live_thread *thread = find(sweep, event->tid);
     if (event->tid == sweep->pid) {
         sweep->main_ended = true;
         sweep->main_end_ns = event->time_ns;
     }
     return thread ? remove_thread(sweep, thread) : 0;
-}
-
-/* The name that a thread has from its creator.  A main thread without a name has its own from a
- * fork. */
-static size_t inherited_name(const struct thread_sweep *sweep, uint32_t creator_tid)
-{
-    const struct live_thread *creator = thread_sweep_find(sweep, creator_tid);
-    return creator                     ? creator->name
-           : creator_tid == sweep->pid ? THREAD_NO_NAME
-                                       : THREAD_NEVER_NAMED;
 }
 
 /* The kernel's last samples in a main thread may come after its EXIT. */
@@ -284,7 +276,7 @@ static void forget_all(struct thread_sweep *sweep)
 /* No other thread survives an exec. */
 static int keep_main(struct thread_sweep *sweep)
 {
-    const struct live_thread *main_thread = thread_sweep_find(sweep, sweep->pid);
+    const struct live_thread *main_thread = find(sweep, sweep->pid);
     bool lives = main_thread != NULL;
     if (lives)
         sweep->threads[0] = *main_thread;
@@ -302,20 +294,16 @@ static int play(struct thread_sweep *sweep, size_t index)
         return -1;
     if (event->kind == THREAD_FORKED)
         forget_all(sweep);
-    size_t born_name =
-        event->kind == THREAD_BORN ? inherited_name(sweep, event->creator) : THREAD_NEVER_NAMED;
     size_t count = sweep->count;
     struct live_thread *thread = find_or_add(sweep, event->tid, event->time_ns);
     if (!thread)
         return -1;
     if (event->kind == THREAD_BORN) {
         bool again = sweep->count == count && thread->since_ns != event->time_ns;
-        *thread = (struct live_thread){event->tid, event->time_ns, born_name, THREAD_NO_NAMESPACES};
+        *thread = (struct live_thread){event->tid, event->time_ns, THREAD_NO_NAMESPACES};
         if (again && begin_age(sweep, thread))
             return -1;
     }
-    if (event->kind == THREAD_NAMED)
-        thread->name = index;
     if (event->kind == THREAD_NAMESPACES)
         thread->namespaces = index;
     note_main(sweep, event, event->kind == THREAD_BORN || sweep->count > count);
@@ -336,7 +324,7 @@ uint32_t thread_sweep_speaker(struct thread_sweep *sweep)
         return sweep->pid;
     for (; sweep->oldest < sweep->age_count; sweep->oldest++) {
         const struct thread_age *age = &sweep->ages[sweep->oldest];
-        const struct live_thread *thread = thread_sweep_find(sweep, age->tid);
+        const struct live_thread *thread = find(sweep, age->tid);
         if (thread && thread->since_ns == age->since_ns)
             return age->tid;
     }

@@ -109,7 +109,7 @@ static void ask(const struct run *run)
     for (size_t i = 0; i < records->map_count && i < 8; i++) {
         uint32_t pid = records->maps[i].map.pid;
         promise(records_maps_of(records, pid, &count) && count > 0, "a map is its process's");
-        records_comm_of(records, pid, 0, UINT64_MAX);
+        thread_names_at(&records->names, pid, pid, UINT64_MAX);
         records_namespace_of(records, pid, records->maps[i].time_ns);
         records_has_sample_of(records, pid);
         promise(strlen(records->maps[i].map.filename) < 1 << 16, "a name ends in its record");

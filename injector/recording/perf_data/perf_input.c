@@ -1,6 +1,7 @@
 /* See perf_input.h. */
 #include "injector/recording/perf_data/perf_input.h"
 
+#include "injector/files/input_guard.h"
 #include "injector/recording/perf_data/perf_directory.h"
 #include "injector/recording/perf_data/perf_format.h"
 #include "injector/recording/perf_data/perf_pipe.h"
@@ -50,6 +51,9 @@ static int read_stream(struct perf_input *input, const char *path, int fd,
                        struct findings *findings)
 {
     struct memory_file stream = {0}, file = {0};
+    struct stat status;
+    if (fstat(fd, &status) == 0)
+        input_guard_input(&status);
     if (read_start(&stream, fd) ||
         (may_be_recording(stream.data, stream.size) && memory_file_read(&stream, fd))) {
         memory_file_free(&stream);

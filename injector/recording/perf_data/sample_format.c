@@ -62,6 +62,8 @@ struct sample_format sample_format_of_attr(const uint8_t *attr, size_t size)
         .branch_sample_type = field_at(attr, size, PERF_ATTR_BRANCH_SAMPLE_TYPE),
         .user_registers = field_at(attr, size, PERF_ATTR_REGS_USER),
         .interrupt_registers = field_at(attr, size, PERF_ATTR_REGS_INTR),
+        /* The upper half of a field of 8 bytes; behind it stands a u16 that is 0. */
+        .max_stack = (uint16_t)(field_at(attr, size, PERF_ATTR_MAX_STACK - 4) >> 32),
         .inherits = flags & PERF_ATTR_INHERIT,
         .sample_id_all = flags & PERF_ATTR_SAMPLE_ID_ALL,
     };

@@ -84,9 +84,11 @@ struct sample_format {
     uint64_t read_format;
     uint64_t branch_sample_type;
     uint64_t user_registers, interrupt_registers; /* masks */
+    uint16_t max_stack; /* the most addresses of a chain; 0: as many as the machine allowed */
     bool inherits; /* children are counted as well: Linux 6.13 lets a group's sample do so, and has
                       each thread's own counts in its samples */
     bool sample_id_all;
+    bool off_cpu; /* RAW says which thread waited: see perf_sample.h */
     /* sample_format_lay_out computes the following from the fields above: */
     uint8_t fields[SAMPLE_FIELDS]; /* of a SAMPLE, in order */
     uint8_t field_count;
