@@ -9,6 +9,7 @@
 #include "injector/commands/commands.h"
 
 #include "injector/check/census/kept_census.h"
+#include "injector/check/changed_files.h"
 #include "injector/check/dump_report.h"
 #include "injector/check/recording_report.h"
 #include "injector/files/input_guard.h"
@@ -148,13 +149,24 @@ static struct chain_question chains_of(const struct inspection *run,
                                    run->cuts};
 }
 
+/* Chains are followed through the same files. */
+static int find_changed(struct inspection *run, const struct check_options *options,
+                        struct findings *findings)
+{
+    bool counts_chains = options->chains && perf_file_has_stacks(&run->in.input.file);
+    return counts_chains ? 0
+                         : changed_files_find(&run->in.records, &run->in.processes,
+                                              run->in.timelines, options->request.root, findings);
+}
+
 static int inspect(struct inspection *run, const struct check_options *options,
                    struct findings *findings)
 {
     /* A recording without dump and map is no failure here: the report explains it. */
     if (recording_open(&run->in, options->records, &options->request, findings) ==
             RECORDING_FAILED ||
-        recording_play(&run->in, findings) || count_chains(run, options, findings))
+        recording_play(&run->in, findings) || find_changed(run, options, findings) ||
+        count_chains(run, options, findings))
         return -1;
     const struct census_question question = question_of(run, options);
     if (cut_chains_count(&run->cuts, &run->in.input.file))

@@ -223,6 +223,14 @@ static const char *main_cause(const struct view_input *input, struct findings *f
     return cause;
 }
 
+static bool is_changed(const struct call_profile *profile, uint32_t module)
+{
+    for (size_t i = 0; i < profile->changed_count; i++)
+        if (profile->changed[i] == module)
+            return true;
+    return false;
+}
+
 /* Why most of the unknown samples are that. */
 static void put_cause(const struct view_input *input, struct findings *findings)
 {
@@ -238,6 +246,9 @@ static void put_cause(const struct view_input *input, struct findings *findings)
         printf(": most is %s, which has no names here", name);
     else if (most->kind == FRAME_KERNEL)
         printf(": the kernel's names are hidden, or another machine's");
+    else if (is_changed(&input->profile, most->module))
+        printf(": most in %s, which is not the file that ran: it was changed or rebuilt since",
+               module);
     else if (most->kind == FRAME_NATIVE)
         printf(": most in %s, whose symbols are missing, or don't name the code", module);
     else if (cause)

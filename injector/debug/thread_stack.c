@@ -148,7 +148,7 @@ static int add_function(struct thread_stacks *stacks, const struct jit_function 
 }
 
 /* The frames of a native function at ADDR, as FILE has it. */
-static int add_native(struct thread_stacks *stacks, const struct native_file *file, uint64_t addr,
+static int add_native(struct thread_stacks *stacks, struct native_file *file, uint64_t addr,
                       uint64_t pc, uint64_t back)
 {
     struct native_place places[NATIVE_PLACES];

@@ -141,6 +141,11 @@ static const struct finding_text texts[FINDING_KINDS] = {
                                "left out: it is the map of another process or run, or its process "
                                "had no code left when it was written",
                                true},
+    [FINDING_FILE_CHANGED] =
+        {"program or library that is not the one that ran",
+         "its functions have no names, and stacks are not unwound by its tables; put the one that "
+         "ran back, or give perf's cache a copy, perf buildid-cache --add FILE",
+         false},
     [FINDING_MACHINE_UNKNOWN] = {"recording of a machine that is not known",
                                  "perf has to unwind its stacks, its native functions have no "
                                  "names, and ELF files made from its perf maps name no machine",

@@ -49,6 +49,7 @@ enum finding_kind {
     FINDING_IMAGE_HIDDEN,  /* the same, and they could not be put there */
     FINDING_HISTORY_CUT,   /* a dump whose old records made room for new ones */
     FINDING_CALLERS_MISSING, /* a sample whose deferred call chain is not there */
+    FINDING_FILE_CHANGED,  /* a program or library that is not the one that was mapped */
     FINDING_MACHINE_UNKNOWN, /* a recording of a machine that this version does not know */
     FINDING_KINDS
 };

@@ -93,6 +93,8 @@ struct call_profile {
     size_t thread_count, thread_capacity;
     struct profile_event *events;
     size_t event_count, event_capacity;
+    uint32_t *changed; /* strings: modules of which another file ran than the one that is there */
+    size_t changed_count, changed_capacity;
     bool has_long_chains; /* some may be cut: cut_chains_count tells */
     struct entry_index string_index, frame_index, node_index, place_index, thread_index;
 };
