@@ -38,13 +38,14 @@ static const struct finding_text texts[FINDING_KINDS] = {
                                "skipped; `perfjit dump FILE` shows the records around it", true},
     [FINDING_CODE_LOST] = {"move or unload of code that was never loaded",
                            "skipped; its load may have been lost", true},
-    [FINDING_UNWIND_BROKEN] =
-        {"broken unwind table",
-         "its functions have names, but stacks are unwound through them by frame pointers only",
-         true},
+    [FINDING_UNWIND_BROKEN] = {"broken unwind table",
+                               "its functions have names, but stacks are unwound through them by "
+                               "their code or frame pointers only",
+                               true},
     [FINDING_UNWIND_UNMATCHED] =
         {"unwind table for code that was never loaded",
-         "skipped; its functions, if any, can be unwound by frame pointers only", true},
+         "skipped; its functions, if any, can be unwound by their code or frame pointers only",
+         true},
     [FINDING_UNWIND_NO_ROOM] =
         {"image without room for its unwind tables",
          "the process has no free addresses within 1 GiB above the code; frame pointers still work",

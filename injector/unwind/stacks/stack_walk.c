@@ -2,6 +2,7 @@
 #include "injector/unwind/stacks/stack_walk.h"
 
 #include "injector/unwind/addresses/code_spot.h"
+#include "injector/unwind/code_rule.h"
 #include "injector/unwind/return_slot.h"
 
 #include <stdlib.h>
@@ -113,7 +114,7 @@ static int find_entry(struct stack_walker *walker, const struct code_spot *spot,
     return native_file_entry(&walker->files, spot->file, spot->addr, &walker->budget, entry);
 }
 
-/* The place of SPOT in its function, by that one's bytes. */
+/* The place of SPOT in its function, and the frame there, by that one's bytes. */
 static int place_of(struct stack_walker *walker, const struct code_spot *spot, bool calls,
                     struct unwind_rule *rule)
 {
@@ -132,9 +133,9 @@ static int place_of(struct stack_walker *walker, const struct code_spot *spot, b
         before = (size_t)(spot->addr - found.start);
         size = found.end - spot->addr < size ? (size_t)(found.end - spot->addr) : size;
     }
-    rule->place =
-        (uint8_t)code_place_of(walker->machine, bytes - before, before + size, before, calls);
-    return 0;
+    const uint8_t *code = bytes - before;
+    rule->place = (uint8_t)code_place_of(walker->machine, code, before + size, before, calls);
+    return code_rule_find(rule, walker->machine, code, before + size, before, &walker->budget);
 }
 
 /* Padding in front of a function, of which no table tells, leads into that function, whose frame it
@@ -168,7 +169,7 @@ static int make_rule(struct stack_walker *walker, const struct code_spot *place,
     if (found < 0)
         return -1;
     if (!found)
-        return place_of(walker, spot, calls, rule);
+        return place_of(walker, spot, calls, rule) < 0 ? -1 : 0;
     *rule = (struct unwind_rule){.kind = RULE_NONE};
     if (entry.initial_bytes > MOST_PROGRAM_BYTES || entry.instructions_bytes > MOST_PROGRAM_BYTES ||
         !cfi_row_find(&entry, spot->addr, walker->machine, &walker->budget, &row))
@@ -224,7 +225,7 @@ static enum unwind_result step_on(struct stack_walker *walker, struct unwind_ste
         return UNWIND_WRONG;
     }
     if (!rule)
-        return unwind_by_place(step, PLACE_UNKNOWN, frame);
+        return unwind_by_place(step, &(struct unwind_rule){.place = PLACE_UNKNOWN}, frame);
     *kind = rule->kind;
     if (rule->kind == RULE_NONE)
         return UNWIND_WRONG;
@@ -232,7 +233,7 @@ static enum unwind_result step_on(struct stack_walker *walker, struct unwind_ste
         return unwind_by_rule(step, rule, frame);
     if (rule->kind == RULE_ROW)
         return unwind_by_row(step, &walker->rules.rows[rule->row], frame);
-    enum unwind_result result = unwind_by_place(step, rule->place, frame);
+    enum unwind_result result = unwind_by_place(step, rule, frame);
     if (result == UNWIND_WRONG && is_trampoline(spot)) {
         result = unwind_by_slot(step, frame);
         *kind = result == UNWIND_CALLER ? RULE_SLOT : RULE_PLACE;
@@ -264,6 +265,8 @@ struct walk_state {
     uint64_t suspect_addr;
     bool guessed, confirmed; /* a caller was found by return_slot.h; a table led on from it */
     size_t guess;            /* the frame whose caller it is */
+    size_t doubt;            /* the frame behind which callers may be left out first */
+    uint64_t doubt_addr;
     uint64_t guess_addr, guess_sp;
 };
 
@@ -306,12 +309,28 @@ static void blame(struct stack_walker *walker, const struct walk_state *state,
     walker->chain_end = why_ended(state, spot, result, kind);
     walker->blamed = walker->ip_count - 1;
     walker->blamed_addr = spot->addr;
+    if (walker->chain_end == CHAIN_WHOLE && walker->doubted) {
+        walker->chain_end = CHAIN_UNPROVEN;
+        walker->blamed = state->doubt;
+        walker->blamed_addr = state->doubt_addr;
+    }
     if (!state->suspected ||
         (!chain_end_is_wrong(walker->chain_end) && walker->chain_end != CHAIN_OUTSIDE))
         return;
     walker->chain_end = CHAIN_NO_CALL;
     walker->blamed = state->suspect;
     walker->blamed_addr = state->suspect_addr;
+}
+
+/* Remember where the first step was that may have left out callers: that from SPOT. */
+static void doubt(struct stack_walker *walker, struct walk_state *state,
+                  const struct code_spot *spot, const struct unwind_step *step)
+{
+    if (!step->doubted || walker->doubted)
+        return;
+    walker->doubted = true;
+    state->doubt = walker->ip_count - 1;
+    state->doubt_addr = spot->addr;
 }
 
 /* SPOT's table, a rule of KIND, led to FRAME, where code is. */
@@ -369,7 +388,7 @@ static bool is_believed(const struct stack_walker *walker, const struct walk_sta
                    walker->chain_end == CHAIN_NO_TABLE || walker->chain_end == CHAIN_NOT_LOGGED ||
                    walker->chain_end == CHAIN_NO_FILE;
     return !state->guessed || state->suspected || walker->chain_end == CHAIN_WHOLE ||
-           (stopped && state->confirmed);
+           walker->chain_end == CHAIN_UNPROVEN || (stopped && state->confirmed);
 }
 
 /* The chain ends where that caller was looked for. */
@@ -401,6 +420,7 @@ static enum stack_end walk_frames(struct stack_walker *walker, struct walk_state
         if (walker->options.find_stack && !user_stack_has(stack, sp, 1))
             walker->options.find_stack(walker->options.context, sp, stack);
         step->cfa = sp;
+        step->doubted = false;
         enum unwind_result result = step_on(walker, step, &spot, frame, &kind);
         walker->frames[walker->ip_count - 1] =
             (struct walked_frame){step->cfa == sp ? 0 : step->cfa, spot.what, exact};
@@ -414,6 +434,7 @@ static enum stack_end walk_frames(struct stack_walker *walker, struct walk_state
                                               : retract(walker, state, step);
         }
         judge(walker, state, &spot, kind, frame);
+        doubt(walker, state, &spot, step);
         if (!weigh(walker, state, &spot, sp, kind, frame))
             return retract(walker, state, step);
         if (walker->ip_count == walker->ip_most) {
@@ -456,6 +477,7 @@ enum stack_end stack_walk(struct stack_walker *walker, const struct perf_sample 
 {
     struct unwind_frame frame;
     walker->ip_count = walker->found_count = 0;
+    walker->doubted = false;
     walker->space = space;
     walker->end_at = SPACE_NOTHING;
     walker->sp = walker->cfa = 0;

@@ -50,6 +50,7 @@ struct stack_walker {
     enum chain_end chain_end;          /* how it ended, and which frame's fault that is */
     size_t blamed;
     uint64_t blamed_addr; /* of that frame, in the file or function */
+    bool doubted;         /* callers may be left out */
     size_t found_count;   /* frames of this sample whose callers return_slot.h found */
 };
 
