@@ -13,7 +13,7 @@ static bool shorten_slot(int16_t *slot, const struct register_rule *rule)
     }
     *slot = (int16_t)(rule->offset / WORD);
     return rule->kind == REGISTER_AT_OFFSET && rule->offset % WORD == 0 &&
-           rule->offset / WORD > INT16_MIN && rule->offset / WORD < INT16_MAX;
+           rule->offset / WORD > SLOT_LOST && rule->offset / WORD < INT16_MAX;
 }
 
 static bool is_saved(const struct machine *machine, unsigned reg)

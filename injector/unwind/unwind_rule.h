@@ -25,8 +25,7 @@ struct unwind_rule {
     uint8_t place; /* enum code_place */
     uint8_t cfa_register;
     bool signal_frame;
-    bool followed; /* of a RULE_PLACE: its code was followed (code_rule.h), and what is below holds
-                    */
+    bool followed; /* of a RULE_PLACE: by code_rule.h, and what is below holds */
     int32_t cfa_offset;
     int16_t slots[UNWIND_SAVED]; /* by machine->saved: in 8 bytes from the CFA, or one of these */
     uint32_t row;
