@@ -71,6 +71,8 @@ static const struct finding_text texts[FINDING_KINDS] = {
          "perf looks for them there, and may show no names for any process while this one lives; "
          "add them to perf's cache with perf buildid-cache --add FILE",
          false},
+    [FINDING_RECORDS_UNWRITTEN] = {"dump whose newest records its process had not written",
+                                   "they were read from the process's memory, and are used", false},
     [FINDING_HISTORY_CUT] =
         {"dump that keeps only its newest history",
          "its size is bounded (JITDUMP_RING): samples before that time may be in code that it has "

@@ -74,7 +74,7 @@ static enum recording_result read_input(struct recording *recording,
     const struct jit_processes_request wanted = {
         request->dumps,
         request->dump_count,
-        {request->root, request->any_owner, request->no_lines},
+        {request->root, request->any_owner, request->no_lines, request->unwritten},
         {request->no_perf_map, request->perf_maps, request->perf_map_count, request->root}};
     recording_machine_report(&recording->input.file, machine_here(), findings);
     if (records_read(&recording->records, &recording->input.file, findings))
