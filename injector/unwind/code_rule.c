@@ -9,7 +9,7 @@
 enum {
     WORD = 8,
     LARGEST_BYTES = 1 << 22,
-    MOST_STEPS = 1 << 15, /* instructions; it is done again for each new address */
+    MOST_STEPS = 1 << 13, /* instructions; it is done again for each new address */
 };
 
 /* An instruction that still has to be followed, and the state in front of it. */
@@ -92,13 +92,17 @@ static bool follow(struct follower *follower, const struct branch *branch, struc
     return false;
 }
 
-static bool reach(struct follower *follower, struct code_state *state)
+static void enter(const struct code_machine *machine, struct code_state *state)
 {
-    const struct code_machine *machine = follower->machine;
     jd_state_begin(state, machine->stack_pointer, machine->entry_offset);
     if (machine->entry_offset) /* a call has pushed the return address */
         jd_state_store(state, value_frame(machine->entry_offset), WORD,
                        value_entry(machine->return_address));
+}
+
+static bool reach(struct follower *follower, struct code_state *state)
+{
+    enter(follower->machine, state);
     add_branch(follower, 0, false, state);
     while (follower->count && follower->steps && !follower->no_memory) {
         struct branch branch = take_branch(follower);
@@ -172,4 +176,15 @@ int code_rule_find(struct unwind_rule *rule, const struct machine *machine, cons
     free(follower.seen);
     free(follower.branches);
     return follower.no_memory ? -1 : found;
+}
+
+bool code_rule_takes_stack(const struct machine *machine, const uint8_t *code, size_t size)
+{
+    const struct code_machine *steps = jd_code_machine(machine->elf_mach);
+    struct code_state state;
+    if (!steps)
+        return false;
+    enter(steps, &state);
+    return steps->step(code, size, 0, &state).flow == FLOW_NEXT &&
+           state.registers[machine->sp].kind != VALUE_FRAME;
 }

@@ -18,4 +18,8 @@
 int code_rule_find(struct unwind_rule *rule, const struct machine *machine, const uint8_t *code,
                    size_t size, size_t offset, struct unwind_budget *budget);
 
+/* Whether the first of the SIZE bytes at CODE are an instruction that leaves the stack, so that the
+ * function can't return to a caller. */
+bool code_rule_takes_stack(const struct machine *machine, const uint8_t *code, size_t size);
+
 #endif

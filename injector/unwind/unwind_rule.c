@@ -308,8 +308,10 @@ static enum unwind_result try_followed(struct unwind_step *step, const struct un
     struct unwind_frame caller = *frame;
     uint64_t cfa = step->cfa;
     enum unwind_result result = unwind_by_rule(step, rule, &caller);
-    if (result == UNWIND_CALLER && !step->returns_to(step->context, caller.pc))
-        result = UNWIND_WRONG;
+    if (result == UNWIND_CALLER && !step->returns_to(step->context, caller.pc)) {
+        caller.exact = step->begins_at && step->begins_at(step->context, caller.pc);
+        result = caller.exact ? UNWIND_CALLER : UNWIND_WRONG;
+    }
     if (result == UNWIND_WRONG)
         step->cfa = cfa;
     else

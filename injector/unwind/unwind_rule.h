@@ -25,6 +25,7 @@ struct unwind_rule {
     uint8_t place; /* enum code_place */
     uint8_t cfa_register;
     bool signal_frame;
+    bool no_call;  /* the code in front of a return address, which is known, does not call */
     bool followed; /* of a RULE_PLACE: by code_rule.h, and what is below holds */
     int32_t cfa_offset;
     int16_t slots[UNWIND_SAVED]; /* by machine->saved: in 8 bytes from the CFA, or one of these */
@@ -54,7 +55,8 @@ struct unwind_step {
     struct unwind_budget *budget;
     /* Whether code is at ADDR, and, as far as its bytes are known, a call in front of it. */
     bool (*returns_to)(void *context, uint64_t addr);
-    /* Whether a function that a runtime logged begins at ADDR; or NULL. */
+    /* Whether a function that can be returned to, though it was not called, begins at ADDR; or
+     * NULL. */
     bool (*begins_at)(void *context, uint64_t addr);
     /* The evidence in front of ADDR.  NULL: not known (return_slot.h). */
     enum call_evidence (*calls)(void *context, uint64_t addr);

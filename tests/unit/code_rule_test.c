@@ -126,6 +126,27 @@ static void test_where_nothing_is_known(void **state)
     assert_int_equal(find_with(&rule, EM_S390, "90 90 90 90 c3", 4, 1000), 0);
 }
 
+static bool takes_stack(uint16_t elf_mach, const char *hex)
+{
+    uint8_t code[MOST_CODE];
+    size_t size = read_code(hex, code);
+    return code_rule_takes_stack(machine_numbered(elf_mach), code, size);
+}
+
+/* glibc's __start_context begins with mov rsp,rbx. */
+static void test_code_that_leaves_the_stack_at_once(void **state)
+{
+    (void)state;
+    assert_true(takes_stack(EM_X86_64, "4889dc 5f c3"));
+    assert_false(takes_stack(EM_X86_64, "4889e3 5f c3"));
+    assert_false(takes_stack(EM_X86_64, "4883ec18 c3"));
+    assert_false(takes_stack(EM_X86_64, "c3"));
+    assert_false(takes_stack(EM_X86_64, ""));
+    assert_true(takes_stack(EM_AARCH64, "7f020091 c0035fd6")); /* mov sp,x19 */
+    assert_false(takes_stack(EM_AARCH64, "fd7bbea9 c0035fd6"));
+    assert_false(takes_stack(EM_S390, "4889dc"));
+}
+
 static void test_aarch64(void **state)
 {
     /* stp x29,x30,[sp,-32]!; mov x29,sp; str x19,[sp,16]; mov x19,x0; bl; ldr x19,[sp,16];
@@ -153,9 +174,13 @@ static void test_aarch64(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_the_stack_pointer),      cmocka_unit_test(test_saved_registers),
-        cmocka_unit_test(test_the_frame_pointer),      cmocka_unit_test(test_jumps),
-        cmocka_unit_test(test_where_nothing_is_known), cmocka_unit_test(test_aarch64),
+        cmocka_unit_test(test_the_stack_pointer),
+        cmocka_unit_test(test_saved_registers),
+        cmocka_unit_test(test_the_frame_pointer),
+        cmocka_unit_test(test_jumps),
+        cmocka_unit_test(test_where_nothing_is_known),
+        cmocka_unit_test(test_code_that_leaves_the_stack_at_once),
+        cmocka_unit_test(test_aarch64),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

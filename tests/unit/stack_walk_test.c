@@ -333,6 +333,28 @@ static void test_a_frame_that_goes_on_at_the_first_byte_of_a_function_was_made(v
     assert_int_equal(walker.ip_count, 1);
 }
 
+/* A table leads there as well.  A call in front of it is no proof: then that has called. */
+static void test_a_table_that_leads_to_the_first_byte_of_a_function(void **state)
+{
+    enum { CALLEE = 0x300000, FRONT = 0x400000, ENTERED = FRONT + 16 };
+    static const uint8_t without_call[16] = {0x90}, with_call[16] = {[14] = 0xff, [15] = 0xd0};
+    (void)state;
+    put_table(put_function(CALLEE, 16), CALLER_ON_TOP, 0, 16);
+    struct jit_function *front = put_function(FRONT, 16);
+    front->code = without_call;
+    put_table(put_function(ENTERED, 16), NO_CALLER, 0, 16);
+    words[0] = ENTERED;
+    assert_int_equal(walk(CALLEE, STACK), STACK_WHOLE);
+    assert_int_equal(walker.ip_count, 2);
+    assert_int_equal(walker.ips[1], ENTERED);
+    assert_true(walker.frames[1].exact);
+    rule_table_free(&walker.rules);
+    built.process.log.functions[front - built.process.log.functions].code = with_call;
+    walk(CALLEE, STACK);
+    assert_int_equal(walker.ips[1], ENTERED - 1);
+    assert_false(walker.frames[1].exact);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -349,6 +371,7 @@ int main(void)
         WALK_TEST(test_a_chain_that_may_leave_out_callers_is_not_whole),
         WALK_TEST(test_a_caller_that_was_found_and_has_no_table_is_left_out),
         WALK_TEST(test_a_frame_that_goes_on_at_the_first_byte_of_a_function_was_made),
+        WALK_TEST(test_a_table_that_leads_to_the_first_byte_of_a_function),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

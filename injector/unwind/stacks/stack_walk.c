@@ -34,13 +34,20 @@ static const uint8_t *bytes_behind(const struct code_spot *spot, size_t *front, 
     return bytes + 1;
 }
 
-static bool begins_at(void *context, uint64_t addr)
+static bool begins_function(struct stack_walker *walker, uint64_t addr)
 {
-    struct stack_walker *walker = context;
     if (addr == 0 || addr > INT64_MAX)
         return false;
     struct code_spot spot = find_spot(walker, addr);
     return spot.function && spot.addr == 0;
+}
+
+/* Whether the code in front of SPOT, which is known, does not end in a call. */
+static bool has_no_call(const struct stack_walker *walker, const struct code_spot *spot)
+{
+    size_t front, size;
+    const uint8_t *bytes = bytes_behind(spot, &front, &size);
+    return bytes && !code_ends_in_call(walker->machine, bytes - front, front);
 }
 
 /* In code whose bytes are not known any address may be behind a call.  If the code in front of a
@@ -58,7 +65,7 @@ static bool returns_to(void *context, uint64_t addr)
         return false;
     const uint8_t *bytes = bytes_behind(&spot, &front, &size);
     if (!bytes)
-        return spot.function || !begins_at(walker, addr);
+        return spot.function || !begins_function(walker, addr);
     return code_ends_in_call(walker->machine, bytes - front, front) ||
            code_is_signal_return(walker->machine, bytes, size);
 }
@@ -112,6 +119,54 @@ static int find_entry(struct stack_walker *walker, const struct code_spot *spot,
     if (spot->function)
         return find_jit_entry(spot, entry);
     return native_file_entry(&walker->files, spot->file, spot->addr, &walker->budget, entry);
+}
+
+/* Whether the function that begins at SPOT has no caller of its own: ENTRY says so, or its first
+ * instruction takes another stack, as that of glibc's __start_context. */
+static bool is_outermost(struct stack_walker *walker, const struct code_spot *spot,
+                         const struct cfi_entry *entry)
+{
+    struct cfi_row row;
+    size_t before, size;
+    const uint8_t *bytes = code_spot_bytes(spot, &before, &size);
+    if (bytes && code_rule_takes_stack(walker->machine, bytes, size))
+        return true;
+    return entry->initial_bytes <= MOST_PROGRAM_BYTES &&
+           entry->instructions_bytes <= MOST_PROGRAM_BYTES &&
+           cfi_row_find(entry, spot->addr, walker->machine, &walker->budget, &row) &&
+           row.registers[row.return_register].kind == REGISTER_UNDEFINED;
+}
+
+/* Whether a native function that can be returned to begins at SPOT.  A native TABLE is believed.
+ * Without one on the way, the function must be an outermost one, or have no table itself, as V8's
+ * builtins. */
+static bool is_entered(struct stack_walker *walker, const struct code_spot *spot, bool by_table)
+{
+    struct cfi_entry entry;
+    struct elf_function function;
+    int found = find_entry(walker, spot, &entry);
+    if (found > 0)
+        return entry.start == spot->addr && (by_table || is_outermost(walker, spot, &entry));
+    return found == 0 &&
+           native_file_function(&walker->files, spot->file, spot->addr, &function) > 0 &&
+           function.start == spot->addr;
+}
+
+/* Whether frames may go on at ADDR, a function's first byte, though no call is in front of it:
+ * coroutines begin so (makecontext), and V8's deoptimizer makes such frames. */
+static bool enters_at(struct stack_walker *walker, uint64_t addr, bool by_table)
+{
+    if (addr == 0 || addr > INT64_MAX)
+        return false;
+    struct code_spot spot = find_spot(walker, addr);
+    return spot.function
+               ? spot.addr == 0
+               : spot.file && spot.owner && spot.is_code && is_entered(walker, &spot, by_table);
+}
+
+static bool begins_at(void *context, uint64_t addr)
+{
+    return enters_at(context, addr, false);
 }
 
 /* The place of SPOT in its function, and the frame there, by that one's bytes. */
@@ -190,6 +245,7 @@ static const struct unwind_rule *rule_of(struct stack_walker *walker, const stru
         return &entry->rule;
     if (make_rule(walker, spot, calls, &entry->rule))
         return NULL;
+    entry->rule.no_call = calls && has_no_call(walker, spot);
     entry->owner = spot->owner;
     entry->addr = spot->addr;
     walker->rules.count++;
@@ -252,6 +308,30 @@ static bool leads_to_0(const struct stack_walker *walker, const struct code_spot
         return false;
     frame->pc = 0;
     return true;
+}
+
+/* Whether SPOT, a function's first byte that nobody called, is where a coroutine began.  Its table
+ * is that of a function that was called. */
+static bool is_begin(struct stack_walker *walker, const struct code_spot *spot)
+{
+    struct cfi_entry entry;
+    return spot->file && find_entry(walker, spot, &entry) > 0 && is_outermost(walker, spot, &entry);
+}
+
+/* FRAME has become a caller's, which is in SPOT, BY_TABLE or not.  If nothing in front of where it
+ * goes on has called, and a function begins there, then that is entered, and SPOT becomes its first
+ * byte. */
+static void look_at_entry(struct stack_walker *walker, bool by_table, struct unwind_frame *frame,
+                          struct code_spot *spot)
+{
+    if (frame->exact)
+        return;
+    const struct unwind_rule *rule =
+        spot->is_code && spot->owner ? rule_of(walker, spot, true) : NULL;
+    if ((spot->is_code && !(rule && rule->no_call)) || !enters_at(walker, frame->pc, by_table))
+        return;
+    frame->exact = true;
+    *spot = find_spot(walker, frame->pc);
 }
 
 /* ---- Whose fault it is ---- */
@@ -415,19 +495,23 @@ static enum stack_end walk_frames(struct stack_walker *walker, struct walk_state
     for (;;) {
         uint64_t sp = frame->registers[walker->machine->sp];
         bool exact = frame->exact;
-        uint8_t kind;
+        uint8_t kind = RULE_NONE;
         walker->end_at = spot.what;
         if (walker->options.find_stack && !user_stack_has(stack, sp, 1))
             walker->options.find_stack(walker->options.context, sp, stack);
         step->cfa = sp;
         step->doubted = false;
-        enum unwind_result result = step_on(walker, step, &spot, frame, &kind);
+        enum unwind_result result = exact && !frame->innermost && is_begin(walker, &spot)
+                                        ? UNWIND_END
+                                        : step_on(walker, step, &spot, frame, &kind);
         walker->frames[walker->ip_count - 1] =
             (struct walked_frame){step->cfa == sp ? 0 : step->cfa, spot.what, exact};
         if (leads_to_0(walker, &spot, result, kind, frame))
             result = UNWIND_CALLER;
+        struct code_spot caller = find_spot(walker, frame->exact ? frame->pc : frame->pc - 1);
+        if (result == UNWIND_CALLER)
+            look_at_entry(walker, kind < RULE_PLACE && spot.file, frame, &caller);
         uint64_t ip = frame->exact ? frame->pc : frame->pc - 1;
-        struct code_spot caller = find_spot(walker, ip);
         if (result != UNWIND_CALLER || ip > INT64_MAX || !caller.is_code) {
             blame(walker, state, &spot, result, kind);
             return is_believed(walker, state) ? stack_end_of(walker->chain_end)
