@@ -17,12 +17,12 @@ static const struct end_text texts[CHAIN_ENDS] = {
     [CHAIN_WHOLE] = {"whole", "whole", NULL, NULL},
     [CHAIN_CUT] = {"cut", "the copy of the stack ends", NULL, NULL},
     [CHAIN_EMPTY] = {"empty", "nothing of the stack was copied", NULL, NULL},
-    [CHAIN_UNPROVEN] = {"unproven",
-                        "callers may be left out: its bytes are not known, or show no frame, and "
-                        "the frame pointer "
-                        "was followed",
-                        "log the code's bytes (a jitdump), or UNWINDING_INFO (docs/cfi.md)",
-                        "the runtime should log this code, with its bytes: a jitdump"},
+    [CHAIN_UNPROVEN] =
+        {"unproven",
+         "callers may be left out, for the frame pointer was followed out of code that is not "
+         "known",
+         "log the code with its bytes (a jitdump), or UNWINDING_INFO (docs/cfi.md)",
+         "the runtime should log that code with its bytes: a jitdump"},
     [CHAIN_TOO_LONG] = {"too-long", "no record can hold more frames", NULL, NULL},
     [CHAIN_NOT_READ] = {"not-read", "a 32-bit program, or no registers", NULL, NULL},
     [CHAIN_NO_CODE] = {"no-code", "its table leads to an address where no code is", correct,

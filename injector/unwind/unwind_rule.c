@@ -285,15 +285,16 @@ static bool may_leave_out(struct unwind_step *step, const struct unwind_frame *f
     return false;
 }
 
-/* By the frame pointer of code of which the prologue is not known. */
-static enum unwind_result try_unproven(struct unwind_step *step, enum code_place place,
+/* By the frame pointer of code of which the prologue is not known.  What nothing leads to may be of
+ * another function than the log says: a JVM's interpreter has many in one. */
+static enum unwind_result try_unproven(struct unwind_step *step, const struct unwind_rule *rule,
                                        struct unwind_frame *frame)
 {
     const struct unwind_frame callee = *frame;
     enum unwind_result result = try_frame_pointer(step, frame);
     if (result != UNWIND_CALLER || !may_leave_out(step, &callee))
         return result;
-    if (place == PLACE_UNKNOWN) {
+    if (!rule->followed || rule->place == PLACE_UNKNOWN) {
         step->doubted = true;
         return result;
     }
@@ -334,5 +335,5 @@ enum unwind_result unwind_by_place(struct unwind_step *step, const struct unwind
     if (result == UNWIND_CALLER)
         return result;
     return place == PLACE_IN_FRAME ? try_frame_pointer(step, frame)
-                                   : try_unproven(step, place, frame);
+                                   : try_unproven(step, rule, frame);
 }

@@ -77,7 +77,7 @@ enum unwind_result unwind_by_row(struct unwind_step *step, const struct cfi_row 
 
 /* The same without a table, by RULE, a RULE_PLACE.  Only return addresses behind calls are trusted
  * then.  The frame pointer is followed if the code has set it, or if it is proven that no caller is
- * left out so.  Out of code of which no bytes are known it is followed without that proof. */
+ * left out so.  Out of code that could not be followed it is followed without that proof. */
 enum unwind_result unwind_by_place(struct unwind_step *step, const struct unwind_rule *rule,
                                    struct unwind_frame *frame);
 

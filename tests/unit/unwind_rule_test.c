@@ -198,10 +198,14 @@ static void test_the_frame_pointer_of_a_caller(void **state)
         world.frame.innermost = false;
         world.words[word] = CODE + 10;
         world.words[9] = CODE + 30;
-        assert_int_equal(step_by(&world, PLACE_FRAMELESS), UNWIND_WRONG);
+        struct unwind_rule rule = rule_of(RSP, 32, false); /* leads nowhere */
+        world.words[3] = CODE + 11;
+        rule.followed = true;
+        rule.place = PLACE_FRAMELESS;
+        assert_int_equal(unwind_by_place(&world.step, &rule, &world.frame), UNWIND_WRONG);
         assert_false(world.step.doubted);
         assert_int_equal(world.frame.pc, CODE);
-        assert_int_equal(step_by(&world, PLACE_UNKNOWN), UNWIND_CALLER);
+        assert_int_equal(step_by(&world, word ? PLACE_UNKNOWN : PLACE_FRAMELESS), UNWIND_CALLER);
         assert_true(world.step.doubted);
         assert_int_equal(world.frame.pc, CODE + 30);
     }

@@ -179,8 +179,8 @@ static void print_not_whole(const struct stack_counts *counts, FILE *stream)
     if (ends[STACK_UNPROVEN])
         printable_line(stream,
                        "perfjit:     %" PRIu64
-                       " may leave out callers: they follow the frame pointer out of code whose "
-                       "bytes are not known",
+                       " may leave out callers: they follow the frame pointer out of code that "
+                       "is not known",
                        ends[STACK_UNPROVEN]);
     if (counts->ends[STACK_CUT] == 0)
         return;

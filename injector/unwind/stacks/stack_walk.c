@@ -169,6 +169,21 @@ static bool begins_at(void *context, uint64_t addr)
     return enters_at(context, addr, false);
 }
 
+/* The frame in SPOT's function, which was logged without bytes, by those in the process's memory. A
+ * JVM's map has its interpreter as one function: beyond what can be followed they tell nothing. */
+static int follow_in_memory(struct stack_walker *walker, const struct code_spot *spot,
+                            struct unwind_rule *rule)
+{
+    const struct jit_function *function = spot->function;
+    const uint8_t *code =
+        function && walker->options.find_code
+            ? walker->options.find_code(walker->options.context, function->addr, function->size)
+            : NULL;
+    return code ? code_rule_find(rule, walker->machine, code, (size_t)function->size,
+                                 (size_t)spot->addr, &walker->budget)
+                : 0;
+}
+
 /* The place of SPOT in its function, and the frame there, by that one's bytes. */
 static int place_of(struct stack_walker *walker, const struct code_spot *spot, bool calls,
                     struct unwind_rule *rule)
@@ -178,7 +193,7 @@ static int place_of(struct stack_walker *walker, const struct code_spot *spot, b
     const uint8_t *bytes = code_spot_bytes(spot, &before, &size);
     *rule = (struct unwind_rule){.kind = RULE_PLACE, .place = PLACE_UNKNOWN};
     if (!bytes)
-        return 0;
+        return follow_in_memory(walker, spot, rule);
     if (spot->file) {
         int result = native_file_function(&walker->files, spot->file, spot->addr, &found);
         if (result <= 0)
