@@ -60,6 +60,16 @@ static int worse(int status, int other)
 
 /* ---- A dump ---- */
 
+/* The process that writes it may go on. */
+static int add_unwritten(struct jit_dump *dump)
+{
+    struct findings findings = {0};
+    int result = unwritten_source_append(&(struct unwritten_source){0}, dump, dump->pid, &findings);
+    findings_print(&findings, stderr);
+    findings_free(&findings);
+    return result;
+}
+
 /* *STAGE is set to the file with its newest records, to be freed, or to NULL. */
 static int check_dump(struct report *report, const char *path, char **stage)
 {
@@ -71,6 +81,8 @@ static int check_dump(struct report *report, const char *path, char **stage)
     if (jit_dump_open(&dump, path, cause, sizeof cause)) {
         printable_line(stderr, "perfjit: %s: %s", path, cause);
         dump_report_unreadable(report, path, cause);
+    } else if (add_unwritten(&dump)) {
+        printable_line(stderr, "perfjit: %s: out of memory", path);
     } else if (dump_survey_take(&survey, &dump)) {
         printable_line(stderr, "perfjit: %s: %s", path, survey.findings.failure);
         dump_survey_free(&survey);

@@ -100,7 +100,7 @@ static enum recording_result read_input(struct recording *recording,
     const struct jit_processes_request wanted = {
         request->dumps,
         request->dump_count,
-        {request->root, request->any_owner, request->no_lines},
+        {request->root, request->any_owner, request->no_lines, request->unwritten},
         {request->no_perf_map, request->perf_maps, request->perf_map_count, request->root},
         {request->no_lines ? NULL : request->v8_logs, request->no_lines ? 0 : request->v8_log_count,
          request->root},
