@@ -251,7 +251,8 @@ struct jitdump_piece_move {
  * continue with NULL.  With -ENOMEM *DUMP may be NULL.  Some errors:
  * - -EPERM: the file system is mounted noexec, so perf could never see the mapping;
  * - -EEXIST: something other than the caller's own regular file with a single link is in the way,
- *   or this process has 999 dumps already;
+ *   or this process has 999 dumps already (where there is no /proc, an earlier program's oldest one
+ *   is replaced then);
  * - -EINVAL: options->size is not set (or above 4096), a flag is unknown, or max_bytes is too
  *   small; or the size after "ring=" in PERFJIT is not a size, or too small;
  * - -E2BIG: an option is set that this version does not know.

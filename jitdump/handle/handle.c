@@ -257,6 +257,8 @@ static int begin_small(struct jitdump *dump, uint64_t code_index, uint64_t bytes
 static int end(struct jitdump *dump, struct dump_room *room, uint64_t *code_index)
 {
     int error = jd_writer_end(room);
+    if (error && error != -EINVAL)
+        return error; /* the writer has kept the text; if the dump has ended, it is no error */
     if (error)
         return jd_error_keep(&dump->error, error,
                              "%s: a function's name or a source file's "
