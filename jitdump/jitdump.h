@@ -14,6 +14,8 @@
  *     code.bytes = entry;
  *     jitdump_add_code(dump, &code, NULL);             // once, before the code first runs
  *     ...
+ *     if (*jitdump_error(dump))                        // what was lost, or does not fit (check)
+ *         warnx("%s", jitdump_error(dump));
  *     jitdump_close(dump);
  *
  * and then:
@@ -26,7 +28,8 @@
  * can also open its dump on request while it runs (jitdump_poll, at the end).
  *
  * Errors: functions return 0 or a negative errno; jitdump_error() describes the cause.  errno
- * itself is preserved.  The library never prints, exits, raises a signal or calls back.
+ * itself is preserved.  The library never exits, raises a signal or calls back.  It never prints,
+ * unless the user has asked for that by the word "check" in PERFJIT (jitdump_faults).
  *
  * Threads: every function except jitdump_open and jitdump_close may be called by any number of
  * threads at once on one handle.
@@ -38,11 +41,11 @@
  *   its own timestamp.  If the process is killed before that, it is lost.
  * - An add waits for a stopped thread that holds one of the handle's two locks: 20 ms for each
  *   lock.  It waits 1 s if that thread spins in its handler, because such a thread can't be told
- *   from one that is working.  It also waits 1 s where threads can't be seen: without /proc, without
- *   a free descriptor, and after the process has dropped its rights.  Time during which the waiting thread is stopped itself does not
- *   count.  Then the add returns -EAGAIN and is counted in jitdump_lost().  Later adds of that
- *   thread fail immediately until the stopped thread goes on (a spinning one: until it leaves the
- *   library).  Other threads wait again.
+ *   from one that is working.  It also waits 1 s where threads can't be seen: without /proc,
+ *   without a free descriptor, and after the process has dropped its rights.  Time during which the
+ *   waiting thread is stopped itself does not count.  Then the add returns -EAGAIN and is counted
+ *   in jitdump_lost().  Later adds of that thread fail immediately until the stopped thread goes on
+ *   (a spinning one: until it leaves the library).  Other threads wait again.
  * - So only functions that are added during a pause can be lost.  Those that the stopped threads
  *   add before and after it are not affected.
  * - An add with inlined calls or pieces, and the first call in a forked child, use malloc.  A
@@ -254,10 +257,12 @@ struct jitdump_piece_move {
  *   or this process has 999 dumps already (where there is no /proc, an earlier program's oldest one
  *   is replaced then);
  * - -EINVAL: options->size is not set (or above 4096), a flag is unknown, or max_bytes is too
- *   small; or the size after "ring=" in PERFJIT is not a size, or too small;
+ *   small; or PERFJIT has a word that is none of attach, check, dump, gdb, map, ring=SIZE and
+ *   unmapped, or the size after "ring=" is not a size, or too small;
  * - -E2BIG: an option is set that this version does not know.
  *
- * -EINVAL and -E2BIG for OPTIONS are reported even if PERFJIT does not ask for a dump.
+ * -EINVAL and -E2BIG for OPTIONS, and -EINVAL for a word in PERFJIT, are reported even if PERFJIT
+ * does not ask for a dump.
  *
  * Threads: one thread at a time on the same DUMP.  Since 0.1.0. */
 JITDUMP_API int jitdump_open(struct jitdump **dump, const struct jitdump_options *options);
@@ -298,8 +303,11 @@ JITDUMP_API uint64_t jitdump_unreadable(const struct jitdump *dump);
  *
  * A function that does not fit is recorded all the same, and jitdump_add_code returns 0.
  * jitdump_error names the first such function and the instruction, and jitdump_close returns
- * -EBADMSG, unless there was another error before.  With "check" each add uses malloc, up to 16 KiB
- * of stack, and takes microseconds.  Since 0.2.0. */
+ * -EBADMSG, unless there was another error before.  Since 0.3.0 a line on standard error names the
+ * first one as soon as it is added, and one of jitdump_close says how many there are; a program
+ * need not look at either result.  Nothing is written if the program has closed standard error
+ * since jitdump_open, and no signal is raised.  With "check" each add uses malloc, up to 16 KiB of
+ * stack, and takes microseconds.  Since 0.2.0. */
 JITDUMP_API uint64_t jitdump_faults(const struct jitdump *dump);
 
 /* JITDUMP_VERSION of the library that runs.  It may differ from this header's.  The text lives as
