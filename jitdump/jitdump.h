@@ -55,8 +55,9 @@
  * Leaving a call: no call is a cancellation point.  A thread that is cancelled asynchronously, or
  * that leaves by longjmp out of a signal handler, loses only the record that it was writing.  Never
  * leave a call that uses malloc (above, and jitdump_poll) by a longjmp: malloc's lock would stay
- * locked.  A jitdump_poll that opens or closes a dump is not cancelled before it returns.  After a
- * longjmp, adds by other threads may return -EAGAIN until that thread's next call.
+ * locked.  A jitdump_poll that opens or closes a dump is not cancelled before it returns, but in
+ * EMIT_ALL, which is called with its thread's own cancellation state.  After a longjmp, adds by
+ * other threads may return -EAGAIN until that thread's next call.
  *
  * Fork: a child that adds, moves or unloads code gets a dump of its own in the same directory,
  * jitdump-PID/jit-PID.dump with its own pid.  Its code indices continue from the parent's at the
@@ -475,16 +476,20 @@ static inline int jitdump_unload_code(struct jitdump *dump, uint64_t code_index,
  *
  * perfjit attach PID and perfjit record -p PID request a dump; perfjit detach PID requests its end.
  * The next jitdump_poll of any thread serves the request.  Users who may read /proc/PID/fd can send
- * requests: root and the process's own user.  A request may name a directory.  The dump is created
- * in it as jitdump_open describes.
+ * requests: root and the process's own user.  Who asks is looked at when the request is served: one
+ * of anybody else is refused, also if he could write to the page when he had other rights.  A child
+ * that was forked and then dropped its rights can't write to its parent's page.  A request may name
+ * a directory.  The dump is created in it as jitdump_open describes.
  *
  * Such a process has one more page of memory and one more descriptor (above 2, close-on-exec), but
- * no file, thread or signal.  In a sandbox that refuses memfd_create the descriptor is missing.
- * Then only users who may trace the process, by ptrace, can send requests. */
+ * no file, thread or signal.  In a sandbox that refuses memfd_create, and without /proc, the
+ * descriptor is missing.  Then only users who may trace the process, by ptrace, can send requests.
+ */
 
-/* jitdump_poll calls this function to add all code that is alive, by jitdump_add_code on DUMP.  It
- * must return, and must not fork.  It may call every function except jitdump_open and
- * jitdump_close; a jitdump_poll in it does nothing.
+/* jitdump_poll calls this function to add all code that is alive, by jitdump_add_code on DUMP, with
+ * all that is told of it: a runtime that can be asked keeps the lines, inlined calls and unwind
+ * tables of live code for that, or what they are made from.  It must return, and must not fork.  It
+ * may call every function except jitdump_open and jitdump_close; a jitdump_poll in it does nothing.
  *
  * If it is left by an exception or a longjmp, or if its thread ends, the dump stays open, and the
  * request is never answered.  The next request is served by a jitdump_poll of the same thread, at
@@ -512,8 +517,9 @@ JITDUMP_API int jitdump_poll_on(struct jitdump *dump, jitdump_emit *emit_all, vo
  * other threads from unloading them meanwhile.
  *
  * Fork: requests to a child are its own, once it has polled; a request to its parent does not reach
- * it.  A child of a process that logs continues with a dump of its own.  A child that shares its
- * parent's memory is not supported.  Exec: the new program gets no requests.
+ * it.  A child of a process that logs continues with a dump of its own; if it is asked for one, it
+ * calls EMIT_ALL for that, once, and answers with its path.  A child that shares its parent's memory
+ * is not supported.  Exec: the new program gets no requests.
  *
  * Returns 0, or the negative errno of opening or closing the dump; the request is answered with the
  * cause.  It uses malloc only when it serves a request.  Since 0.2.0. */

@@ -39,6 +39,7 @@ struct attach_switch {
     uint64_t waits_since_ns;
     _Atomic uint32_t actor;        /* the thread that serves a request; 0: none */
     uintptr_t actor_frame;         /* where its call is on its stack */
+    int actor_cancel_state;        /* of the thread when it called */
     struct attach_request request; /* that it acts on */
 };
 

@@ -161,6 +161,17 @@ static uint64_t indices_of(const struct jitdump *dump)
     return indices;
 }
 
+/* EMIT_ALL may be left by a longjmp: then nobody enables again what was disabled for this library's
+ * own use of malloc. */
+static void call_back(struct jitdump *dump, struct attach_switch *control, jitdump_emit *emit_all,
+                      void *user)
+{
+    int own_state;
+    pthread_setcancelstate(control->actor_cancel_state, &own_state);
+    emit_all(dump, user);
+    pthread_setcancelstate(own_state, &own_state);
+}
+
 /* If EMIT_ALL is left by an exception or a longjmp, or its thread ends, `told` stays unset. */
 static void tell_all(struct jitdump *dump, struct attach_switch *control, jitdump_emit *emit_all,
                      void *user)
@@ -171,7 +182,7 @@ static void tell_all(struct jitdump *dump, struct attach_switch *control, jitdum
     control->told = false;
     jd_handle_tell_trampolines(dump);
     if (emit_all)
-        emit_all(dump, user);
+        call_back(dump, control, emit_all, user);
     if (jd_fork_mark_is_inherited(&control->fork_mark))
         return; /* a child that EMIT_ALL forked: the page is its parent's */
     control->told = true;
@@ -249,12 +260,13 @@ static int act(struct jitdump *dump, struct attach_switch *control,
     return error;
 }
 
-static int poll_page(struct jitdump *dump, jitdump_emit *emit_all, void *user)
+static int poll_page(struct jitdump *dump, jitdump_emit *emit_all, void *user, int cancel_state)
 {
     struct attach_switch *control = jd_switch_own(&dump->control);
     int error = 0;
     if (!control || !jd_switch_enter(control, __builtin_frame_address(0)))
         return 0;
+    control->actor_cancel_state = cancel_state;
     const struct attach_request *request = jd_switch_take(control);
     if (request)
         error = act(dump, control, request, emit_all, user);
@@ -268,7 +280,7 @@ int jitdump_poll_on(struct jitdump *dump, jitdump_emit *emit_all, void *user)
         return 0;
     int callers_errno = errno, cancel_state;
     pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel_state); /* in malloc it would lock it */
-    int error = poll_page(dump, emit_all, user);
+    int error = poll_page(dump, emit_all, user, cancel_state);
     pthread_setcancelstate(cancel_state, &cancel_state);
     errno = callers_errno;
     return error;

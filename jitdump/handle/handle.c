@@ -254,7 +254,7 @@ static int begin(struct jitdump *dump, uint64_t now, uint64_t bytes, uint32_t fu
 }
 
 /* Begin a record of BYTES about function CODE_INDEX, in the file, or in LATE if a stopped thread
- * is in the way. */
+ * is in the way, or a ring is full. */
 static int begin_small(struct jitdump *dump, uint64_t code_index, uint64_t bytes,
                        uint8_t late[LATE_RECORD_BYTES], struct dump_room *room,
                        struct record_author *author)
@@ -268,9 +268,10 @@ static int begin_small(struct jitdump *dump, uint64_t code_index, uint64_t bytes
         return -ESHUTDOWN; /* an earlier dump had it */
     *author = jd_author((uint32_t)file->pid);
     error = jd_writer_begin(&file->writer, now, bytes, 0, JD_LITTLE_PATIENCE_NS, room);
-    if (error == -EAGAIN)
-        jd_writer_begin_late(&file->writer, now, late, bytes, room);
-    return error == -EAGAIN ? 0 : error;
+    if (!jd_writer_can_wait(&file->writer, error))
+        return error;
+    jd_writer_begin_late(&file->writer, now, late, bytes, room);
+    return 0;
 }
 
 /* End the group, and tell its first function's CODE_INDEX. */
