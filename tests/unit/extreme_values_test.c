@@ -79,7 +79,9 @@ struct whole_code {
     struct jitdump_unwind unwind;
 };
 
-static const uint8_t bytes[64];
+enum { CODE_BYTES = 64 };
+
+static const uint8_t bytes[8192]; /* more than any size that is copied */
 
 static void fill(struct whole_code *whole, bool inlined, bool pieces)
 {
@@ -87,7 +89,7 @@ static void fill(struct whole_code *whole, bool inlined, bool pieces)
     whole->code = whole->piece = (struct jitdump_code)JITDUMP_CODE_INIT;
     whole->code.name = "f";
     whole->code.code_addr = 0x10000;
-    whole->code.code_size = whole->piece.code_size = sizeof bytes;
+    whole->code.code_size = whole->piece.code_size = CODE_BYTES;
     whole->code.bytes = whole->piece.bytes = bytes;
     whole->piece.code_addr = 0x20000;
     for (int i = 0; i < ROWS; i++)
@@ -155,7 +157,7 @@ static void set_field(struct whole_code *whole, int field, uint64_t value)
         whole->inlines[1].parent = whole->line_inlines[2] = (uint32_t)value;
         break;
     case 11:
-        whole->unwind.unwinding_size = count_of(value, sizeof bytes);
+        whole->unwind.unwinding_size = count_of(value, CODE_BYTES);
         break;
     case 12:
         whole->unwind.eh_frame_hdr_size = whole->unwind.mapped_size = value;
@@ -294,7 +296,7 @@ static void check_end(struct jitdump_cfi *cfi, uint64_t code_size)
     assert_is_result(result);
     assert_int_equal(result == 0, *jitdump_cfi_error(cfi) == '\0');
     assert_int_equal(result == 0, unwind.unwinding_size > 0);
-    if (code_size <= sizeof bytes)
+    if (code_size <= CODE_BYTES)
         assert_is_result(jitdump_cfi_check(cfi, bytes, code_size));
     jitdump_cfi_reset(cfi);
 }
@@ -317,7 +319,7 @@ static void test_frames(void **state)
                     if (i >= VALUES)
                         jitdump_cfi_begin(cfi, values[(i * 7) % VALUES]);
                     jitdump_cfi_frame(cfi, &frame);
-                    check_end(cfi, sizeof bytes);
+                    check_end(cfi, CODE_BYTES);
                 }
         jitdump_cfi_free(cfi);
     }
@@ -364,7 +366,7 @@ static void directive(struct jitdump_cfi *cfi, int which, uint64_t at, uint64_t 
         jitdump_cfi_def_cfa_offset(cfi, value, 16);
         break;
     case 11:
-        jitdump_cfi_escape(cfi, at, bytes, value > sizeof bytes ? SIZE_MAX / 2 : value);
+        jitdump_cfi_escape(cfi, at, bytes, value > CODE_BYTES ? SIZE_MAX / 2 : value);
         break;
     case 12:
         jitdump_cfi_restore(cfi, at, reg);
@@ -404,7 +406,7 @@ static void test_import(void **state)
                        *cfi = jitdump_cfi_new(JITDUMP_X86_64);
     struct jitdump_unwind unwind;
     (void)state;
-    assert_int_equal(jitdump_cfi_finish(made, sizeof bytes, &unwind), 0);
+    assert_int_equal(jitdump_cfi_finish(made, CODE_BYTES, &unwind), 0);
     size_t frame_bytes = (size_t)(unwind.unwinding_size - unwind.eh_frame_hdr_size);
     for (int i = 0; i < VALUES; i++)
         for (int j = 0; j < VALUES; j++)

@@ -124,6 +124,35 @@ static void test_cancellation_is_as_it_was_after_a_longjmp(void **state)
     assert_int_equal(jitdump_close(dump), 0);
 }
 
+/* A poll that opens or closes a dump is no cancellation point. */
+static void *poll_cancelled(void *argument)
+{
+    struct jitdump *dump = argument;
+    int state;
+    pthread_cancel(pthread_self());
+    for (int on = 1; on >= 0; on--) {
+        pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &state);
+        ask(on ? ATTACH_ON : ATTACH_OFF, dir);
+        pthread_setcancelstate(PTHREAD_CANCEL_ENABLE, &state);
+        CHECK(jitdump_poll(dump, NULL, NULL) == 0);
+    }
+    return dump;
+}
+
+static void test_a_poll_is_not_cancelled(void **state)
+{
+    struct jitdump *dump = open_attachable();
+    pthread_t thread;
+    void *result;
+    (void)state;
+    assert_int_equal(pthread_create(&thread, NULL, poll_cancelled, dump), 0);
+    assert_int_equal(pthread_join(thread, &result), 0);
+    assert_ptr_equal(result, dump);
+    assert_int_equal(answer_of(getpid()).state, ATTACH_IS_OFF);
+    assert_int_equal(jitdump_close(dump), 0);
+    check_inventory(path, 0, 1);
+}
+
 static struct jitdump *polled;
 
 static void *poll_once(void *leaver)
@@ -222,6 +251,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         TEST(test_left_by_a_longjmp),
         TEST(test_cancellation_is_as_it_was_after_a_longjmp),
+        TEST(test_a_poll_is_not_cancelled),
         TEST(test_left_by_a_thread_that_ends),
         TEST(test_a_child_forked_while_code_is_told_leaves_the_page_alone),
         TEST(test_the_path_is_asked_for_while_dumps_end),
