@@ -37,7 +37,7 @@ FISHDIR    ?= $(DATADIR)/fish/vendor_completions.d
 #
 # To build.  make says which one is missing: see $(BUILD)/headers.
 BUILD_NEEDS := /usr/include/libelf.h:libelf-dev /usr/include/elfutils/libdw.h:libdw-dev /usr/include/zlib.h:zlib1g-dev \
-               /usr/include/zstd.h:libzstd-dev /usr/include/lzma.h:liblzma-dev /usr/include/xxhash.h:libxxhash-dev
+               /usr/include/zstd.h:libzstd-dev /usr/include/lzma.h:liblzma-dev /usr/include/xxhash.h:libxxhash-dev /usr/include/jansson.h:libjansson-dev
 # tinyjit throws C++ exceptions.
 DEMO_NEEDS  := $(BUILD_NEEDS) g++:g++ perf:linux-perf
 CHECK_NEEDS := $(DEMO_NEEDS) /usr/include/cmocka.h:libcmocka-dev bats:bats jq:jq python3:python3 xz:xz-utils readelf:binutils \
@@ -76,7 +76,7 @@ endif
 # gcc alone brings the shared runtime, and no link to it.
 CXX_RUNTIME   := $(wildcard $(shell $(CC) -print-file-name=libsupc++.a)) \
                  $(if $(wildcard $(shell $(CC) -print-file-name=libstdc++.so)),-lstdc++,-l:libstdc++.so.6)
-INJECTOR_LIBS := -ldw -lelf -lxxhash -lzstd -llzma -lz $(CXX_RUNTIME) -lm
+INJECTOR_LIBS := -ldw -lelf -ljansson -lxxhash -lzstd -llzma -lz $(CXX_RUNTIME) -lm
 
 JITDUMP_SRC  := $(wildcard jitdump/*.c jitdump/*/*.c)
 PERFMAP_SRC  := $(wildcard perfmap/*.c)
@@ -165,7 +165,7 @@ DEPENDS = -MMD -MP -MT $(patsubst $(CURDIR)/%,%,$@) $(if $(word 2,$(CURDIR)),,-M
          $(patsubst %.c,$(BUILD)/riscv64/%.d,$(JITDUMP_SRC) $(PERFMAP_SRC) $(RISCV64_SRC))
 
 # That the headers of the build libraries are there; made once.
-HEADERS := libelf.h elfutils/libdw.h zlib.h zstd.h lzma.h xxhash.h
+HEADERS := libelf.h elfutils/libdw.h zlib.h zstd.h lzma.h xxhash.h jansson.h
 $(BUILD)/headers:
 	@mkdir -p $(@D)
 	@missing=; for header in $(HEADERS); do \
@@ -573,7 +573,7 @@ $(STATIC):
 
 # The command as one file that needs no other, for machines where nothing can be installed.
 STATIC_LIBS := $(filter-out -l:libstdc++.so.6,$(INJECTOR_LIBS)) -lbz2
-STATIC_NEEDS := libdw.a:libdw-dev libelf.a:libelf-dev libxxhash.a:libxxhash-dev libzstd.a:libzstd-dev liblzma.a:liblzma-dev \
+STATIC_NEEDS := libdw.a:libdw-dev libelf.a:libelf-dev libxxhash.a:libxxhash-dev libjansson.a:libjansson-dev libzstd.a:libzstd-dev liblzma.a:liblzma-dev \
                 libz.a:zlib1g-dev libbz2.a:libbz2-dev
 static: $(BUILD)/static/perfjit
 $(BUILD)/static/perfjit: $(call objects,$(INJECTOR_SRC) packaging/static_libc.c) $(LIBJITDUMP) $(LIBPERFMAP)

@@ -160,6 +160,16 @@ static error_t take_value(struct record_options *options, int key, char *argumen
     }
 }
 
+/* `perf record -p PID sleep 10` is how a recording of ten seconds is made with perf. */
+static void take_duration(struct record_options *options, struct argp_state *state)
+{
+    char **words = options->words;
+    if (strcmp(words[0], "sleep") || !words[1] || words[2])
+        argp_error(state, "with -p no command is started: --duration SECONDS ends the recording");
+    take_value(options, KEY_DURATION, words[1], state);
+    options->words = NULL;
+}
+
 static error_t parse_option(int key, char *argument, struct argp_state *state)
 {
     struct record_options *options = state->input;
@@ -181,8 +191,10 @@ static error_t parse_option(int key, char *argument, struct argp_state *state)
         state->next = state->argc;
         return 0;
     case ARGP_KEY_END:
-        if (!options->words == !options->pid_count)
+        if (!options->words && !options->pid_count)
             argp_error(state, "name a command, behind --, or a process with -p PID");
+        if (options->words && options->pid_count)
+            take_duration(options, state);
         return 0;
     default:
         return take_value(options, key, argument, state);

@@ -2,6 +2,7 @@
 #ifndef PERFJIT_REGULAR_FILE_H
 #define PERFJIT_REGULAR_FILE_H
 
+#include <stddef.h>
 #include <sys/stat.h>
 
 /* Open PATH for reading, if it is a regular file or leads to one.  With O_NOFOLLOW in FLAGS it must
@@ -10,6 +11,10 @@
  * one.  Returns a descriptor, or -1 with errno; ENXIO: it is no regular file; ELOOP: it is a
  * symbolic link that is not followed. */
 int regular_file_open(const char *path, int flags, struct stat *status);
+
+/* The bytes of the regular file PATH, at most MOST, to be freed; or NULL with errno, EFBIG for more.
+ * There is room for one more behind them. */
+char *regular_file_bytes(const char *path, size_t most, size_t *bytes);
 
 /* The text for that ERROR. */
 const char *regular_file_error(int error);

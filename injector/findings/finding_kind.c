@@ -57,6 +57,10 @@ static const struct finding_text texts[FINDING_KINDS] = {
          "skipped; its load may have been lost", true},
     [FINDING_INLINES_BROKEN] = {"broken record of inlined calls",
                                 "its function is shown as if nothing were inlined in it", true},
+    [FINDING_SOURCE_MAP] = {"source map that can't be used",
+                            "its script is shown as it was generated; --source-maps DIR names "
+                            "where maps are, --no-source-maps leaves them out",
+                            false},
     [FINDING_BYTES_ABSENT] = {"function logged without its code bytes",
                               "it has its name, but perf annotate can't show its instructions",
                               false},

@@ -21,6 +21,7 @@ enum finding_kind {
     FINDING_LINES_OUTSIDE,     /* source lines at addresses outside of their function */
     FINDING_LINES_UNMATCHED,   /* source lines of code that no load record covers */
     FINDING_INLINES_BROKEN,    /* inlined calls that contradict themselves or their function */
+    FINDING_SOURCE_MAP,        /* a script's source map that is not there, or no source map */
     FINDING_BYTES_ABSENT,      /* a load without its code bytes: named, but no disassembly */
     FINDING_DUMP_TORN,         /* bytes among a dump's records that are no records */
     FINDING_DUMP_FOREIGN,      /* a part of a dump that another process wrote */

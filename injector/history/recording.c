@@ -38,6 +38,15 @@ error_t recording_request_take(struct recording_request *request, int key, char 
                         given_file_of(argument));
     case KEY_JITDUMP:
         return add_dump(request, given_file_of(argument));
+    case KEY_V8_LOG:
+        return add_file(&request->v8_logs, &request->v8_log_count, &request->v8_log_capacity,
+                        (struct given_file){argument, argument, 0});
+    case KEY_SOURCE_MAPS:
+        request->source_maps = argument;
+        return 0;
+    case KEY_NO_SOURCE_MAPS:
+        request->no_source_maps = true;
+        return 0;
     case KEY_NO_PERF_MAP:
         request->no_perf_map = true;
         return 0;
@@ -55,6 +64,7 @@ void recording_request_free(struct recording_request *request)
 {
     free(request->dumps);
     free(request->perf_maps);
+    free(request->v8_logs);
 }
 
 /* A wrong root would be no root: dumps would be looked for on this machine. */
@@ -75,7 +85,10 @@ static enum recording_result read_input(struct recording *recording,
         request->dumps,
         request->dump_count,
         {request->root, request->any_owner, request->no_lines},
-        {request->no_perf_map, request->perf_maps, request->perf_map_count, request->root}};
+        {request->no_perf_map, request->perf_maps, request->perf_map_count, request->root},
+        {request->no_lines ? NULL : request->v8_logs, request->no_lines ? 0 : request->v8_log_count,
+         request->root},
+        {request->source_maps, request->root, request->no_source_maps || request->no_lines}};
     recording_machine_report(&recording->input.file, machine_here(), findings);
     if (records_read(&recording->records, &recording->input.file, findings))
         return RECORDING_FAILED;

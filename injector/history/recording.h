@@ -16,6 +16,10 @@ struct recording_request {
     size_t dump_count, dump_capacity;
     struct given_file *perf_maps;
     size_t perf_map_count, perf_map_capacity;
+    struct given_file *v8_logs;
+    size_t v8_log_count, v8_log_capacity;
+    const char *source_maps; /* where maps are as well, or NULL */
+    bool no_source_maps;
     const char *root;
     bool no_perf_map;
     bool any_owner;
@@ -23,7 +27,15 @@ struct recording_request {
 };
 
 /* The keys of the options that fill it in. */
-enum recording_option_key { KEY_ROOT = 512, KEY_PERF_MAP, KEY_NO_PERF_MAP, KEY_JITDUMP };
+enum recording_option_key {
+    KEY_ROOT = 512,
+    KEY_PERF_MAP,
+    KEY_NO_PERF_MAP,
+    KEY_JITDUMP,
+    KEY_V8_LOG,
+    KEY_SOURCE_MAPS,
+    KEY_NO_SOURCE_MAPS
+};
 
 /* For tables of argp's: which dumps and maps are read as well, and which are trusted. */
 #define RECORDING_FILE_OPTIONS                                                                     \
@@ -40,6 +52,24 @@ enum recording_option_key { KEY_ROOT = 512, KEY_PERF_MAP, KEY_NO_PERF_MAP, KEY_J
          0,                                                                                        \
          "Read this perf map too, for the process whose pid is in its name (perf-<pid>.map), or "  \
          "PID",                                                                                    \
+         0},                                                                                       \
+        {"v8-log",                                                                                 \
+         KEY_V8_LOG,                                                                               \
+         "FILE|DIR",                                                                               \
+         0,                                                                                        \
+         "Take the calls that V8 inlined from its code log: node --log-code --logfile=DIR/v8.log", \
+         0},                                                                                       \
+        {"source-maps",                                                                            \
+         KEY_SOURCE_MAPS,                                                                          \
+         "DIR",                                                                                    \
+         0,                                                                                        \
+         "Look for source maps of scripts in DIR as well: DIR/app.js.map",                         \
+         0},                                                                                       \
+        {"no-source-maps",                                                                         \
+         KEY_NO_SOURCE_MAPS,                                                                       \
+         0,                                                                                        \
+         0,                                                                                        \
+         "Show scripts as they were generated, not what they were made of",                        \
          0},                                                                                       \
     {                                                                                              \
         "root", KEY_ROOT, "DIR", 0,                                                                \

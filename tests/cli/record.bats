@@ -91,7 +91,7 @@ mostly() {
 
 @test "node: its functions are named, its switches told, and nothing is left behind" {
     record_it 0 node work.js
-    says "perfjit: node: NODE_OPTIONS=--perf-prof --interpreted-frames-native-stack --perf-basic-prof" \
+    says "perfjit: node: NODE_OPTIONS='--perf-prof --interpreted-frames-native-stack --perf-basic-prof'" \
         "now: perfjit report perfjit.perf.data, perfjit flamegraph perfjit.perf.data, or perf report -i perfjit.perf.data"
     mostly hot 60
     [ -z "$(perf script -i perfjit.perf.data -F ip,sym,dso -G 2>/dev/null | grep -E '\[unknown\] \((//anon|\[heap\]|.*/jit-)')" ]
@@ -116,7 +116,7 @@ END
     sed -i 's/i < 20/i < 12/' work.js
     for words in "env -u NODE_OPTIONS -i PATH=$PATH HOME=$HOME" "nice -n 1 timeout -k 3 300" "nohup setsid -w stdbuf -oL /usr/bin/env A=1"; do
         record_it 0 -- $words node work.js
-        says "node: NODE_OPTIONS=--perf-prof"
+        says "node: NODE_OPTIONS='--perf-prof"
         mostly hot 40
     done
     NODE_OPTIONS=--stack-trace-limit=1 record_it 0 -- env NODE_OPTIONS=--stack-trace-limit=7 node -p Error.stackTraceLimit
@@ -181,7 +181,7 @@ silent_answers() {
     javac -d . Work.java
     echo Work.class >>"$BATS_TEST_TMPDIR/before" && sort -o "$BATS_TEST_TMPDIR/before" "$BATS_TEST_TMPDIR/before"
     record_it 0 java -cp . Work
-    says "perfjit: java: JAVA_TOOL_OPTIONS=-XX:+IgnoreUnrecognizedVMOptions " "(JDK 17 or later)"
+    says "perfjit: java: JAVA_TOOL_OPTIONS='-XX:+IgnoreUnrecognizedVMOptions " "(JDK 17 or later)"
     mostly hot 40
 }
 
@@ -231,6 +231,17 @@ silent_answers() {
     kill $pid
     wait $pid || true
     ls "$BATS_TEST_TMPDIR"/jitdump-*/jit-$pid.dump # it is not the run's
+}
+
+@test "-p PID sleep SECONDS, as for perf record, is --duration; other commands are not started" {
+    python3 -c 'while True: pass' &
+    pid=$!
+    record_it 0 -p $pid sleep 0.3
+    record_it 0 -p $pid -- sleep 0.3
+    record_it 2 -p $pid touch started
+    says "with -p no command is started: --duration SECONDS ends the recording"
+    [ ! -e started ]
+    kill $pid
 }
 
 @test "--duration ends the command" {

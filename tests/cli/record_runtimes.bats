@@ -39,7 +39,7 @@ record_it() { # STATUS WORD...
     [ "$output" = "ran with --jitmap" ] || complain "$output"
     stand_in mono 'echo "ran with $MONO_ENV_OPTIONS"'
     record_it 0 --exit-status mono app.exe
-    says "perfjit: mono: MONO_ENV_OPTIONS=--jitdump --jitmap"
+    says "perfjit: mono: MONO_ENV_OPTIONS='--jitdump --jitmap'"
     [ "$output" = "ran with --jitdump --jitmap" ] || complain "$output"
 }
 
@@ -354,7 +354,7 @@ END
     pid=$!
     await_use $pid 200
     record_it 0 -p $pid --duration 0.3
-    says "perfjit: -p $pid: is node and logs no JIT code, so its functions get no names. It would have to be started with NODE_OPTIONS=--perf-prof --interpreted-frames-native-stack --perf-basic-prof"
+    says "perfjit: -p $pid: is node and logs no JIT code, so its functions get no names. It would have to be started with NODE_OPTIONS='--perf-prof --interpreted-frames-native-stack --perf-basic-prof'"
     record_it 0 --runtime none -p $pid --duration 0.3
     [[ $stderr != *"have to be started"* ]] || complain "$stderr"
     kill $pid

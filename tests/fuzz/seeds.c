@@ -8,6 +8,8 @@
  * them DIR/perf_data     small recordings: one event, several, rounds, AUX traces, tasks, a stream,
  * compressed, cut DIR/injection     such a recording with a dump of its process; scripts of both
  *     DIR/perf_map      texts
+ *     DIR/v8_log        the same
+ *     DIR/source_map    the same
  *     DIR/bench         the list of a bench, a run, the body of one
  *     DIR/compare       the body of one, compared in each way
  *     DIR/stacks        the unwind tables again, with registers and stacks
@@ -429,6 +431,46 @@ static void put_perf_maps(void)
         put_seed("perf_map", texts[i], strlen(texts[i]), "", 0);
 }
 
+/* ---- Code logs of V8 ---- */
+
+static void put_v8_logs(void)
+{
+    static const char functions[] = "code-creation,JS,10,1,0x771,50,f /a.js:1:11,0xa0,~\n"
+                                    "code-source-info,0x771,5,10,39,C0O10,,\n"
+                                    "code-creation,JS,10,2,0x772,50,g /a.js:2:1,0xb0,~\n"
+                                    "code-source-info,0x772,5,40,69,C0O40,,\n";
+    static const char *const codes[] = {
+        "code-creation,JS,13,9,0x1000,96,f /a.js:1:11,0xa0,*\n"
+        "code-source-info,0x1000,5,10,39,C0O10C8O45I0C16O75I1C24O20C90O21I0,F0O25F1O55I0,"
+        "S0xb0S0xa0\n",
+        "code-creation,JS,11,9,0x1060,96,g /a.js:2:1,0xb0,+\n"
+        "code-source-info,0x1060,5,40,69,C0O40C8O1I0C16O15I1,FO50F0O3I0,S0xa0\n"
+        "sfi-move,0xa0,0xb8\ncode-move,0x1,0x2\ncode-delete,0x1\n",
+        "code-creation,JS,13,9,0x1000,96,f /a.js:1:11,0xa0,*\n"
+        "code-source-info,0x1000,5,10,39,C8O45I0,F0O25I0,S0xb0\n"
+        "code-creation,JS,13,12,0x1000,96,f /a.js:1:11,0xa0,o*'\n"
+        "code-source-info,0x1000,5,10,39,C8O-1I0C8O41,F0O-1,S0xb0\nnothing\n",
+    };
+    for (size_t i = 0; i < sizeof codes / sizeof codes[0]; i++)
+        put_seed("v8_log", functions, strlen(functions), codes[i], strlen(codes[i]));
+}
+
+/* ---- Source maps ---- */
+
+static void put_source_maps(void)
+{
+    static const char *const texts[] = {
+        "{\"version\":3,\"sources\":[\"../a.ts\",null,\"webpack://x/./"
+        "b.ts\"],\"names\":[\"total\"],"
+        "\"sourceRoot\":\"src/..\",\"mappings\":\"AAASA,EAAC,CAAD;;AACA,CCCCC,CDDA;A\"}",
+        "{\"version\":3,\"sections\":[{\"offset\":{\"line\":1,\"column\":5},\"map\":{\"version\":3,"
+        "\"sources\":[\"a\"],\"names\":[],\"mappings\":\"qxmvrHAAA,rxmvrHAqxmvrHqxmvrH\"}}]}",
+        ")]}'\n{\"version\":3,\"sources\":[],\"mappings\":\"A,C;D\"}",
+    };
+    for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++)
+        put_seed("source_map", texts[i], strlen(texts[i]), "", 0);
+}
+
 /* ---- Benches ---- */
 
 static void put_bench(uint8_t kind, const void *bytes, size_t size)
@@ -502,6 +544,8 @@ int main(int argc, char **argv)
         put_script(loads, true);
     }
     put_perf_maps();
+    put_v8_logs();
+    put_source_maps();
     put_benches();
     return 0;
 }

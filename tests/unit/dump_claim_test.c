@@ -30,6 +30,7 @@ static void test_no_copy_has_another_pid_in_its_header(void **state)
     (void)state;
     put_other_file(PID + 1, ms(1100));
     assert_refused(NULL, FINDING_DUMP_REPLACED);
+    assert_non_null(strstr(findings.first[FINDING_DUMP_REPLACED], "its header has pid 4712"));
 }
 
 static void test_no_copy_has_a_header_of_another_time(void **state)

@@ -44,8 +44,8 @@ static void test_environment(void **state)
     assert_set(&environment, "NODE_OPTIONS",
                "--interpreted-frames-native-stack --perf-basic-prof --perf-prof "
                "--stack-trace-limit=7");
-    assert_string_equal(environment.told, "NODE_OPTIONS=--perf-prof "
-                                          "--interpreted-frames-native-stack --perf-basic-prof");
+    assert_string_equal(environment.told, "NODE_OPTIONS='--perf-prof "
+                                          "--interpreted-frames-native-stack --perf-basic-prof'");
     runtime_environment_add(&environment, runtime_named("php"));
     assert_set(&environment, "PHP_INI_SCAN_DIR", "/run/settings/php-first::/run/settings/php-last");
     runtime_environment_free(&environment);

@@ -4,10 +4,11 @@
 #include "injector/arrays/array.h"
 #include "injector/history/process/child_processes.h"
 #include "injector/log/code/log_reader.h"
+#include "injector/log/code/mapped_code.h"
 #include "injector/log/owner/dump_rivals.h"
 #include "injector/log/owner/given_dump.h"
-#include "injector/recording/host/injected_image.h"
 #include "injector/log/perf_map/perf_map_source.h"
+#include "injector/recording/host/injected_image.h"
 #include "perfmap/perfmap.h"
 
 #include <inttypes.h>
@@ -190,7 +191,9 @@ static int read_dumps(struct jit_processes *processes, const struct records *rec
                    take_claims(processes, claims, findings) ||
                    take_markers(processes, claims, findings) ||
                    take_refusals(processes, claims, findings) ||
-                   perf_maps_read(processes, records, &request->perf_maps, findings)
+                   perf_maps_read(processes, records, &request->perf_maps, findings) ||
+                   v8_logs_read(processes, &request->v8_logs, findings) ||
+                   mapped_code_show(processes, &request->source_maps, findings)
                ? -1
                : 0;
 }

@@ -8,12 +8,15 @@
 #include "injector/log/code/jit_process.h"
 #include "injector/log/owner/dump_claim.h"
 #include "injector/log/perf_map/perf_map_source.h"
+#include "injector/log/v8/v8_log_source.h"
 
 struct jit_processes_request {
     const struct given_file *dumps; /* beside those that the recording names */
     size_t dump_count;
     struct dump_claim_options claims;
     struct perf_map_options perf_maps;
+    struct v8_log_options v8_logs;
+    struct source_map_options source_maps;
 };
 
 enum recording_result {

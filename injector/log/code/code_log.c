@@ -33,6 +33,8 @@ void line_blocks_free(struct line_block *block)
         named_files_free(&block->files);
         free(block->lines);
         free(block->records.items);
+        free(block->calls);
+        free(block->made);
         free(block);
         block = next;
     }

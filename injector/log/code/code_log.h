@@ -33,6 +33,8 @@ struct line_block {
     struct code_lines *lines; /* which point to them */
     size_t count;
     struct named_files files;
+    struct jit_inline_info *calls; /* of a log beside the dump, which lines point to; or NULL */
+    uint8_t *made;                 /* what they point to */
 };
 
 /* Keep RECORD, a DEBUG_INFO or INLINE_INFO, unless it is empty.  Returns 0, or -1

@@ -107,5 +107,6 @@ void jit_processes_free(struct jit_processes *processes)
     free(processes->marker_offsets);
     free(processes->refused);
     free(processes->no_code);
+    source_maps_free(&processes->source_maps);
     process_lives_free(&processes->lives);
 }

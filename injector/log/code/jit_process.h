@@ -11,6 +11,7 @@
 #include "injector/findings/findings.h"
 #include "injector/log/code/code_log.h"
 #include "injector/log/jitdump/jit_dump.h"
+#include "injector/log/source_map/source_maps.h"
 #include "injector/recording/process_life.h"
 
 struct jit_process;
@@ -81,6 +82,8 @@ struct jit_processes {
     size_t marker_count, marker_capacity;
     struct refused_dump *refused;
     size_t refused_count, refused_capacity;
+    struct source_maps source_maps; /* of scripts that functions are of */
+    struct line_translation translation;
     char *no_code; /* why there is no item: no dump and no map can be used; NULL: there is one */
 };
 

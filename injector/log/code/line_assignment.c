@@ -193,10 +193,10 @@ static struct reading read_either_way(const struct assigner *assigner,
     return *overwritten ? other : plain;
 }
 
-static int check_inlines(struct assigner *assigner, const struct jit_inline_info *info,
-                         uint64_t size, const char **broken)
+int line_inlines_check(struct line_table *scratch, const struct jit_inline_info *info,
+                       uint64_t size, const char **broken)
 {
-    uint32_t *depths = line_table_scratch(&assigner->scratch, info->nr_inline * sizeof *depths + 1);
+    uint32_t *depths = line_table_scratch(scratch, info->nr_inline * sizeof *depths + 1);
     struct jit_inline_span last;
     if (!depths)
         return -1;
@@ -261,7 +261,7 @@ static int give_inlines(struct assigner *assigner, const struct line_record *kep
 {
     uint64_t size = assigner->log->functions[function].size;
     const char *broken = NULL;
-    if (check_inlines(assigner, &kept->record.inline_info, size, &broken))
+    if (line_inlines_check(&assigner->scratch, &kept->record.inline_info, size, &broken))
         return -1;
     if (broken) {
         report_at(assigner, kept, FINDING_INLINES_BROKEN, broken);

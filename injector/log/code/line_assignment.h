@@ -23,4 +23,9 @@ int line_records_assign(struct code_log *log, struct line_records *records,
                         const struct jit_dump *dump, size_t first_function,
                         struct findings *findings);
 
+/* Whether INFO, checked in itself, fits a function of SIZE bytes; *BROKEN says why not.  SCRATCH:
+ * room for it.  Returns 0, or -1 without memory. */
+int line_inlines_check(struct line_table *scratch, const struct jit_inline_info *info,
+                       uint64_t size, const char **broken);
+
 #endif

@@ -92,11 +92,21 @@ static int take_inlines(struct line_table *table, const struct jit_inline_info *
     return 0;
 }
 
+static void translate(const struct line_translation *translation, struct line_table *table)
+{
+    for (size_t i = 0; i < table->row_count; i++)
+        translation->row(translation->of, &table->rows[i]);
+    for (size_t i = 0; i < table->inline_count; i++)
+        translation->call(translation->of, &table->inlines[i]);
+}
+
 int code_lines_decode(const struct code_lines *lines, uint64_t size, struct line_table *table)
 {
     line_table_empty(table);
     if ((lines->entries && take_entries(table, lines, size)) ||
         (lines->inlines && take_inlines(table, lines->inlines, size)))
         return -1;
+    if (lines->translation)
+        translate(lines->translation, table);
     return line_table_close(table);
 }

@@ -8,6 +8,13 @@
 #include "injector/log/lines/line_table.h"
 #include "injector/log/lines/named_files.h"
 
+/* Shows what is decoded as in other files: those that a script was made of. */
+struct line_translation {
+    void *of;
+    void (*row)(void *of, struct line_row *row);
+    void (*call)(void *of, struct line_inline *call);
+};
+
 struct code_lines {
     const struct jit_debug_info *entries;  /* or NULL */
     const struct jit_inline_info *inlines; /* or NULL */
@@ -16,6 +23,7 @@ struct code_lines {
     struct line_extent extent; /* of the entries, from the function's first byte */
     const char *name;          /* of the function */
     const struct named_files *files; /* if names of the entries were overwritten, else NULL */
+    const struct line_translation *translation; /* or NULL */
     bool big_endian;
 };
 

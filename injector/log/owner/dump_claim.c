@@ -549,6 +549,19 @@ static void refuse_unusable(const struct dump_claims *claims, struct dump_claim 
                   claim->place.path, findings, "%s", claim->place.cause);
 }
 
+/* A header with another pid is told first: no clock mends it. */
+static void refuse_replaced(const struct dump_claims *claims, struct dump_claim *claim,
+                            struct findings *findings)
+{
+    char text[128];
+    bool anothers = claim->dump.pid && claim->dump.pid != claim->number;
+    snprintf(text, sizeof text,
+             anothers ? "the file there is not the one that it mapped: its header has pid %" PRIu32
+                      : "the file there is not the one that it mapped",
+             claim->dump.pid);
+    dump_claim_refuse(claims, claim, FINDING_DUMP_REPLACED, text, findings);
+}
+
 /* DEFERS: a stage that is not found stays open until its body is known. */
 static int find_file(struct dump_claims *claims, struct dump_claim *claim, bool defers,
                      struct findings *findings)
@@ -580,8 +593,7 @@ static int find_file(struct dump_claims *claims, struct dump_claim *claim, bool 
         refuse_missing(claims, claim, &question, findings);
         break;
     case DUMP_PLACE_REPLACED:
-        dump_claim_refuse(claims, claim, FINDING_DUMP_REPLACED,
-                          "the file there is not the one that it mapped", findings);
+        refuse_replaced(claims, claim, findings);
         break;
     case DUMP_PLACE_UNUSABLE:
         refuse_unusable(claims, claim, findings);

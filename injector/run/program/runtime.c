@@ -24,6 +24,12 @@ static const struct runtime older_mono = {.name = "mono",
         SWITCH_PREPEND, variable, text, ' ', false, false                                          \
     }
 
+/* V8's code log has the calls that it inlined.  Each isolate writes a file of its own, whose name
+ * begins with its address.  NODE_OPTIONS refuses these (node 20, 22 and 24). */
+#define NODE_CODE_LOG                                                                              \
+    .alone_programs = {"node", "nodejs"},                                                          \
+    .alone_words = {"--log-code", "--no-log-source-code", "--logfile=%d/v8-%p.log"}
+
 #define ARGUMENT(text)                                                                             \
     {                                                                                              \
         SWITCH_ARGUMENT, NULL, text, 0, false, false                                               \
@@ -37,8 +43,8 @@ static const struct runtime node_elsewhere = {
     .switches = {ARGUMENT("--perf-prof"),
                  ARGUMENT("--interpreted-frames-native-stack"),
                  ARGUMENT("--perf-prof-path=%d"),
-                 ARGUMENT("--logfile=%d/v8.log"),
                  {SWITCH_ARGUMENT, NULL, "--perf-prof-unwinding-info", 0, true, false}},
+    NODE_CODE_LOG,
     .try_first = "--perf-prof-path=/tmp"};
 
 /* Ruby refuses both JITs at once. */
@@ -53,7 +59,7 @@ static const struct runtime deno_elsewhere = {
     .name = "deno",
     .switches = {{SWITCH_APPEND, "DENO_V8_FLAGS",
                   "--perf-prof,--interpreted-frames-native-stack,--perf-prof-path=%d,"
-                  "--logfile=%d/v8.log",
+                  "--log-code,--no-log-source-code,--logfile=%d/v8-%p.log",
                   ',', false, false}},
     .needs = "Deno 1.37 or later"};
 
@@ -69,12 +75,14 @@ const struct runtime runtimes[] = {
                   PREPEND("NODE_OPTIONS", "--perf-basic-prof"),
                   {SWITCH_PREPEND, "NODE_OPTIONS", "--perf-prof-unwinding-info", ' ', true, false}},
      .writes_here = true,
+     NODE_CODE_LOG,
      .elsewhere = &node_elsewhere},
     {.name = "deno",
      .programs = {"deno"},
      .switches = {{SWITCH_APPEND, "DENO_V8_FLAGS",
-                   "--perf-prof,--interpreted-frames-native-stack,--perf-basic-prof", ',', false,
-                   false}},
+                   "--perf-prof,--interpreted-frames-native-stack,--perf-basic-prof,"
+                   "--log-code,--no-log-source-code,--logfile=%d/v8-%p.log",
+                   ',', false, false}},
      .writes_here = true,
      .elsewhere = &deno_elsewhere},
     /* JavaScriptCore logs a dump for each thread. */

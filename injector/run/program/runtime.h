@@ -31,7 +31,12 @@ struct runtime_file {
     const char *text;
 };
 
-enum { RUNTIME_SWITCHES_MOST = 7, RUNTIME_FILES_MOST = 3, RUNTIME_NAMES_MOST = 12 };
+enum {
+    RUNTIME_SWITCHES_MOST = 7,
+    RUNTIME_FILES_MOST = 3,
+    RUNTIME_NAMES_MOST = 12,
+    RUNTIME_ALONE_MOST = 3
+};
 
 struct runtime {
     const char *name;                          /* as --runtime takes it */
@@ -44,6 +49,8 @@ struct runtime {
     bool writes_here;   /* it writes to the directory where it runs; where it can't, it prints */
     bool writes_map_on_request;      /* java_map.h */
     const struct runtime *elsewhere; /* with switches of the program itself for that; or NULL */
+    const char *alone_programs[RUNTIME_ALONE_MOST]; /* that take these words as arguments alone: */
+    const char *alone_words[RUNTIME_ALONE_MOST];
     const char *differs;    /* how that changes what runs, in a sentence; or NULL: hardly */
     const char *needs;      /* what it must be for that; or NULL */
     const char *instead_if; /* the beginning of a word of the command's, or of its variable */

@@ -13,6 +13,7 @@
 #include "injector/run/program/start_place.h"
 #include "injector/run/record/left_over.h"
 #include "injector/run/record/run_progress.h"
+#include "injector/run/record/stand_in.h"
 #include "injector/text/plural.h"
 #include "injector/text/printable_text.h"
 
@@ -109,6 +110,9 @@ static int add_runtime(struct record_run *run, const struct runtime *runtime,
         return -1;
     if (runtime_environment_add(&run->environment, runtime))
         return report_failure(findings, "out of memory");
+    if (runtime->alone_words[0] && !start_place_error(&run->program.command, run->folder.dumps) &&
+        stand_in_add(&run->environment, runtime, findings))
+        return -1;
     if (!run->environment.told && !run->options->quiet)
         printable_line(stderr, "perfjit: %s: the command's own words say what it logs",
                        runtime->name);
@@ -563,7 +567,10 @@ static int inject_it(const struct record_run *run, struct record_output *output,
         options.request.root = run->program.command.root;
         options.quiet = run->options->quiet;
         options.verbose = run->options->verbose;
-        if (run->options->words && add_unmapped_dumps(run, output, &options))
+        if (run->options->words &&
+            recording_request_take(&options.request, KEY_V8_LOG, run->folder.dumps))
+            report_failure(findings, "out of memory");
+        else if (run->options->words && add_unmapped_dumps(run, output, &options))
             report_failure(findings, "out of memory");
         else
             output->inject_status = inject_recording(&options, findings);

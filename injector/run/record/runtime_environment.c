@@ -148,20 +148,31 @@ static void add_word(struct runtime_environment *environment, size_t at, char *t
     environment->words = words;
 }
 
+/* Where the value of VARIABLE begins, if it is the last that was told; else NULL. */
+static char *told_value(const struct runtime_environment *environment, const char *variable)
+{
+    char *last = environment->told ? strrchr(environment->told, '=') : NULL;
+    const size_t bytes = variable ? strlen(variable) : 0;
+    bool same = bytes && last && (size_t)(last - environment->told) >= bytes &&
+                memcmp(last - bytes, variable, bytes) == 0;
+    return same ? last + 1 : NULL;
+}
+
+/* The words of one variable stand together, in quotes, as a shell takes them. */
 static void tell(struct runtime_environment *environment, const char *variable, const char *text)
 {
-    char *told;
+    char *told, *value = told_value(environment, variable);
     const char *before = environment->told ? environment->told : "";
-    const char *equal = variable ? "=" : "";
-    bool same = false;
-    if (variable) { /* the words of one variable stand together */
-        const char *last = strrchr(before, '=');
-        size_t bytes = strlen(variable);
-        same =
-            last && (size_t)(last - before) >= bytes && memcmp(last - bytes, variable, bytes) == 0;
+    int bytes;
+    if (value && *value == '\'') {
+        bytes = asprintf(&told, "%.*s %s'", (int)strlen(before) - 1, before, text);
+    } else if (value) {
+        bytes = asprintf(&told, "%.*s'%s %s'", (int)(value - before), before, value, text);
+    } else {
+        bytes = asprintf(&told, "%s%s%s%s%s", before, *before ? " " : "", variable ? variable : "",
+                         variable ? "=" : "", text);
     }
-    if (asprintf(&told, "%s%s%s%s%s", before, *before ? " " : "", same || !variable ? "" : variable,
-                 same ? "" : equal, text) < 0) {
+    if (bytes < 0) {
         environment->no_memory = true;
         return;
     }
@@ -266,6 +277,31 @@ int runtime_environment_add(struct runtime_environment *environment, const struc
         if (!runtime->switches[i].only_stacks || environment->copies_stacks)
             apply(environment, &runtime->switches[i]);
     return environment->no_memory ? -1 : 0;
+}
+
+char *runtime_environment_text(const struct runtime_environment *environment, const char *text)
+{
+    return written_out(environment, text, "");
+}
+
+int runtime_environment_set(struct runtime_environment *environment, const char *name,
+                            const char *text)
+{
+    char *value = written_out(environment, text, own_value(environment, name));
+    if (value)
+        set(environment, name, value);
+    free(value);
+    return !value || environment->no_memory ? -1 : 0;
+}
+
+int runtime_environment_argument(struct runtime_environment *environment, const char *text)
+{
+    char *word = written_out(environment, text, NULL);
+    if (word && sets_option(environment, word))
+        free(word);
+    else if (word)
+        add_word(environment, environment->command.at + 1, word);
+    return !word || environment->no_memory ? -1 : 0;
 }
 
 int runtime_environment_wrap(struct runtime_environment *environment)

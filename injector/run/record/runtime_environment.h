@@ -28,6 +28,16 @@ int runtime_environment_begin(struct runtime_environment *environment, char **wo
 /* Add RUNTIME's switches, and append them to the text for the user.  Returns 0 or -1 as above. */
 int runtime_environment_add(struct runtime_environment *environment, const struct runtime *runtime);
 
+/* Set the variable NAME to TEXT, with the folder's places in it and its value so far where '*'
+ * stands; and insert a word behind the program's name, unless the user gives the option.  Neither
+ * is in the text for the user.  Return 0 or -1 as above. */
+int runtime_environment_set(struct runtime_environment *environment, const char *name,
+                            const char *text);
+int runtime_environment_argument(struct runtime_environment *environment, const char *text);
+
+/* TEXT with the folder's places in it, to be freed; NULL without memory. */
+char *runtime_environment_text(const struct runtime_environment *environment, const char *text);
+
 /* Let the command have the variables that were set, where a wrapper takes its own away: they become
  * its words.  Returns 0 or -1 as above. */
 int runtime_environment_wrap(struct runtime_environment *environment);

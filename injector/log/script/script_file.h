@@ -1,0 +1,27 @@
+/* A script's file, as JavaScript counts in it: in UTF-16 units, without a byte order mark, in lines
+ * that end with \n, \r, \r\n, U+2028 or U+2029. */
+#ifndef PERFJIT_SCRIPT_FILE_H
+#define PERFJIT_SCRIPT_FILE_H
+
+#include <limits.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct script_file {
+    uint16_t *units;
+    size_t count, capacity;
+    uint32_t *starts; /* of its lines; at least one */
+    size_t line_count, line_capacity;
+};
+
+/* The path of the script that a runtime calls by the BYTES bytes at NAME: a path or a file URL,
+ * below ROOT, or NULL for the root itself.  False if it names no file. */
+bool script_file_path(const char *name, size_t bytes, const char *root, char path[PATH_MAX]);
+
+/* Read PATH.  Returns 0, or -1: it can't be read.  Release with script_file_free in either case. */
+int script_file_read(struct script_file *file, const char *path);
+
+void script_file_free(struct script_file *file);
+
+#endif

@@ -1,0 +1,59 @@
+/* See v8_place.h. */
+#include "injector/log/script/v8_place.h"
+
+#include <ctype.h>
+#include <string.h>
+
+enum { DIGITS_MOST = 9 };
+
+/* Take ":NUMBER" off the end of the *BYTES at TEXT; 0: there is none. */
+static uint32_t take_number(const char *text, size_t *bytes)
+{
+    uint32_t value = 0;
+    size_t digits = 0;
+    while (digits < *bytes && digits < DIGITS_MOST &&
+           isdigit((unsigned char)text[*bytes - 1 - digits]))
+        digits++;
+    if (digits == 0 || digits == *bytes || text[*bytes - 1 - digits] != ':')
+        return 0;
+    for (size_t i = *bytes - digits; i < *bytes; i++)
+        value = value * 10 + (uint32_t)(text[i] - '0');
+    *bytes -= digits + 1;
+    return value;
+}
+
+/* Whether a path from the root or a URL begins the BYTES at TEXT: "/", "node:", "C:". */
+static bool begins_place(const char *text, size_t bytes)
+{
+    size_t at = 0;
+    if (bytes && text[0] == '/')
+        return true;
+    while (at < bytes && isalpha((unsigned char)text[at]))
+        at++;
+    return at && at + 1 < bytes && text[at] == ':' && text[at + 1] != ' ';
+}
+
+/* The space in front of the place.  Names of functions may have spaces ("get x", a key of an
+ * object), as paths may: the first one behind which a place clearly begins, else the first. */
+static const char *find_space(const char *text, size_t bytes)
+{
+    const char *end = text + bytes, *first = memchr(text, ' ', bytes);
+    for (const char *space = first; space;
+         space = memchr(space + 1, ' ', (size_t)(end - space - 1)))
+        if (begins_place(space + 1, (size_t)(end - space - 1)))
+            return space;
+    return first;
+}
+
+bool v8_place_of(const char *text, size_t bytes, struct v8_place *place)
+{
+    const char *space = bytes ? find_space(text, bytes) : NULL;
+    if (!space)
+        return false;
+    size_t left = bytes - (size_t)(space + 1 - text);
+    const uint32_t last = take_number(space + 1, &left);
+    const uint32_t before = last ? take_number(space + 1, &left) : 0;
+    *place = (struct v8_place){(size_t)(space - text), space + 1, left, before ? before : last,
+                               before ? last : 0};
+    return last && left;
+}

@@ -1,0 +1,20 @@
+/* The place that V8 puts behind a function's name: "NAME FILE:LINE:COLUMN", of its first character
+ * behind the name. */
+#ifndef PERFJIT_V8_PLACE_H
+#define PERFJIT_V8_PLACE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct v8_place {
+    size_t name_bytes; /* of the text, in front of the space */
+    const char *file;  /* in the text */
+    size_t file_bytes;
+    uint32_t line, column; /* from 1; COLUMN 0: there is none */
+};
+
+/* Take TEXT apart.  False: it has no place. */
+bool v8_place_of(const char *text, size_t bytes, struct v8_place *place);
+
+#endif

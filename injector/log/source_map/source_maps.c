@@ -1,0 +1,399 @@
+/* See source_maps.h. */
+#include "injector/log/source_map/source_maps.h"
+
+#include "injector/arrays/array.h"
+#include "injector/files/regular_file.h"
+#include "injector/log/script/script_file.h"
+#include "injector/log/script/v8_place.h"
+#include "injector/log/source_map/source_map.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+#include <xxhash.h>
+
+enum {
+    TAIL_BYTES = 64 << 10, /* of a script, in which its map is named */
+    MAP_BYTES_MOST = 512 << 20,
+    SEGMENTS_IN_FRONT = 16, /* of a function's first character, up to its name */
+    CAUSE_BYTES = 256
+};
+
+struct mapped_script {
+    struct line_text file;
+    char path[PATH_MAX];
+    bool has_map;
+    struct source_map map;
+    bool was_read;           /* TEXT */
+    struct script_file text; /* as it was generated; without lines: it is not there */
+};
+
+/* ---- Which map ---- */
+
+static void report_bad(const struct source_maps *maps, const struct mapped_script *script,
+                       const char *map, const char *cause)
+{
+    if (maps->findings)
+        report_finding(maps->findings, FINDING_SOURCE_MAP, "%s: %s%s%s", script->path, map,
+                       *map ? ": " : "", cause);
+}
+
+static int digit_of_base64(char letter)
+{
+    static const char digits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+    const char *found = letter ? strchr(digits, letter) : NULL;
+    return found ? (int)(found - digits) : -1;
+}
+
+/* The bytes that the BASE64 text stands for, in its place. */
+static size_t decode_base64(char *text)
+{
+    size_t filled = 0;
+    uint32_t value = 0;
+    unsigned bits = 0;
+    for (const char *at = text; *at; at++) {
+        const int digit = digit_of_base64(*at);
+        if (digit < 0)
+            continue;
+        value = value << 6 | (uint32_t)digit;
+        bits += 6;
+        if (bits >= 8) {
+            bits -= 8;
+            text[filled++] = (char)(value >> bits);
+        }
+    }
+    return filled;
+}
+
+static size_t decode_percent(char *text)
+{
+    size_t filled = 0;
+    for (const char *at = text; *at; at++) {
+        unsigned value;
+        if (*at == '%' && sscanf(at + 1, "%2x", &value) == 1 && at[1] && at[2]) {
+            text[filled++] = (char)value;
+            at += 2;
+        } else {
+            text[filled++] = *at;
+        }
+    }
+    text[filled] = '\0';
+    return filled;
+}
+
+/* The directory of PATH, in it. */
+static void cut_to_directory(char *path)
+{
+    char *slash = strrchr(path, '/');
+    if (slash)
+        slash[slash == path] = '\0';
+}
+
+static void parse(struct source_maps *maps, struct mapped_script *script, const char *name,
+                  const char *text, size_t bytes, const char *directory)
+{
+    char cause[CAUSE_BYTES];
+    const size_t root = maps->options.root ? strlen(maps->options.root) : 0;
+    const char *seen =
+        strncmp(directory, root ? maps->options.root : "", root) ? directory : directory + root;
+    script->has_map = source_map_parse(&script->map, text, bytes, seen, cause, sizeof cause) == 0;
+    if (!script->has_map) {
+        source_map_free(&script->map);
+        report_bad(maps, script, name, cause);
+    }
+}
+
+/* Read the map PATH.  Returns whether it is there. */
+static bool read_map(struct source_maps *maps, struct mapped_script *script, const char *path)
+{
+    size_t bytes;
+    char directory[PATH_MAX];
+    char *text = regular_file_bytes(path, MAP_BYTES_MOST, &bytes);
+    if (!text)
+        return false;
+    snprintf(directory, sizeof directory, "%s", path);
+    cut_to_directory(directory);
+    parse(maps, script, path, text, bytes, directory);
+    free(text);
+    return true;
+}
+
+/* The map that the option's directory has for SCRIPT: DIR/app.js.map, or DIR/srv/app.js.map. */
+static bool read_kept(struct source_maps *maps, struct mapped_script *script)
+{
+    char path[2 * PATH_MAX];
+    const char *slash = strrchr(script->path, '/');
+    if (!maps->options.directory)
+        return false;
+    for (int whole = 1; whole >= 0; whole--) {
+        snprintf(path, sizeof path, "%s/%s.map", maps->options.directory,
+                 whole ? script->path + 1 : slash + 1);
+        if (read_map(maps, script, path))
+            return true;
+    }
+    return false;
+}
+
+static void read_data(struct source_maps *maps, struct mapped_script *script, char *url)
+{
+    static const char base64[] = ";base64";
+    char *comma = strchr(url, ','), directory[PATH_MAX];
+    if (!comma) {
+        report_bad(maps, script, "", "its data: URL has no data");
+        return;
+    }
+    const bool is_base64 = (size_t)(comma - url) >= sizeof base64 - 1 &&
+                           !memcmp(comma - (sizeof base64 - 1), base64, sizeof base64 - 1);
+    const size_t bytes = is_base64 ? decode_base64(comma + 1) : decode_percent(comma + 1);
+    snprintf(directory, sizeof directory, "%s", script->path);
+    cut_to_directory(directory);
+    parse(maps, script, "", comma + 1, bytes, directory);
+}
+
+static void read_url(struct source_maps *maps, struct mapped_script *script, char *url)
+{
+    char path[2 * PATH_MAX], directory[PATH_MAX];
+    if (strncmp(url, "data:", 5) == 0) {
+        read_data(maps, script, url);
+        return;
+    }
+    if (strstr(url, "://") && strncmp(url, "file://", 7)) {
+        report_bad(maps, script, url, "no map is fetched: --source-maps DIR has maps beside it");
+        return;
+    }
+    decode_percent(url);
+    snprintf(directory, sizeof directory, "%s", script->path);
+    cut_to_directory(directory);
+    const char *file = strncmp(url, "file://", 7) == 0 ? url + 7 : url;
+    if (*file == '/')
+        snprintf(path, sizeof path, "%s%s", maps->options.root ? maps->options.root : "", file);
+    else
+        snprintf(path, sizeof path, "%s/%s", directory, file);
+    if (!read_map(maps, script, path))
+        report_bad(maps, script, path, regular_file_error(errno));
+}
+
+/* The URL in the last line of TEXT that names one, NUL-terminated in it; or NULL. */
+static char *find_url(char *text, size_t bytes)
+{
+    static const char key[] = "sourceMappingURL=";
+    char *found = NULL, *at = text;
+    text[bytes] = '\0';
+    while ((at = memmem(at, bytes - (size_t)(at - text), key, sizeof key - 1))) {
+        const char *sign = at;
+        while (sign > text && (sign[-1] == ' ' || sign[-1] == '\t'))
+            sign--;
+        at += sizeof key - 1;
+        if (sign - text >= 3 && (sign[-1] == '#' || sign[-1] == '@') && sign[-3] == '/' &&
+            (sign[-2] == '/' || sign[-2] == '*'))
+            found = at;
+    }
+    if (!found)
+        return NULL;
+    found[strcspn(found, " \t\r\n*'\"")] = '\0';
+    return *found ? found : NULL;
+}
+
+/* The end of the file FD of SIZE bytes: whole lines, if they are not long; to be freed. */
+static char *read_tail(int fd, size_t size, size_t wanted, size_t *bytes)
+{
+    const size_t from = size > wanted ? size - wanted : 0;
+    char *text = malloc(size - from + 1);
+    const ssize_t got = text ? pread(fd, text, size - from, (off_t)from) : -1;
+    if (got < 0) {
+        free(text);
+        return NULL;
+    }
+    *bytes = (size_t)got;
+    size_t last = *bytes; /* without the newlines at the end */
+    while (last && (text[last - 1] == '\n' || text[last - 1] == '\r'))
+        last--;
+    if (!from || memchr(text, '\n', last) || size > MAP_BYTES_MOST)
+        return text;
+    free(text);
+    return read_tail(fd, size, size, bytes);
+}
+
+/* Read what names SCRIPT's map, and the map. */
+static void find_map(struct source_maps *maps, struct mapped_script *script)
+{
+    struct stat status;
+    size_t bytes = 0;
+    const int fd = regular_file_open(script->path, 0, &status);
+    char *text = fd >= 0 ? read_tail(fd, (size_t)status.st_size, TAIL_BYTES, &bytes) : NULL;
+    char *url = text ? find_url(text, bytes) : NULL;
+    if (fd >= 0)
+        close(fd);
+    if (!read_kept(maps, script) && url)
+        read_url(maps, script, url);
+    free(text);
+}
+
+/* The script FILE; NULL without memory. */
+static struct mapped_script *script_of(struct source_maps *maps, struct line_text file)
+{
+    const uint64_t hash = XXH3_64bits(file.text, file.bytes);
+    const uint32_t known = number_map_get(&maps->by_file, hash);
+    if (known != NUMBER_MAP_NOTHING && line_text_same(maps->scripts[known]->file, file))
+        return maps->scripts[known];
+    struct mapped_script *script = calloc(1, sizeof *script + file.bytes);
+    if (!script || array_reserve(maps->scripts, maps->script_count, maps->script_capacity) ||
+        number_map_put(&maps->by_file, hash, (uint32_t)maps->script_count)) {
+        free(script);
+        return NULL;
+    }
+    char *name = (char *)(script + 1);
+    memcpy(name, file.text, file.bytes);
+    script->file = (struct line_text){name, file.bytes};
+    maps->scripts[maps->script_count++] = script;
+    if (script_file_path(file.text, file.bytes, maps->options.root, script->path))
+        find_map(maps, script);
+    return script;
+}
+
+/* ---- Places ---- */
+
+static const struct source_segment *segment_at(const struct mapped_script *script, uint32_t line,
+                                               uint32_t column)
+{
+    const struct source_segment *segment =
+        script->has_map && line ? source_map_find(&script->map, line - 1, column ? column - 1 : 0)
+                                : NULL;
+    return segment && segment->source != SOURCE_MAP_NOTHING && *script->map.sources[segment->source]
+               ? segment
+               : NULL;
+}
+
+bool source_maps_place(struct source_maps *maps, struct mapped_place *place)
+{
+    const struct mapped_script *script = place->file.bytes ? script_of(maps, place->file) : NULL;
+    const struct source_segment *segment =
+        script ? segment_at(script, place->line, place->column) : NULL;
+    if (!segment)
+        return false;
+    *place = (struct mapped_place){line_text_of(script->map.sources[segment->source]),
+                                   segment->source_line + 1, segment->source_column + 1};
+    return true;
+}
+
+/* ---- Names ---- */
+
+static bool is_of_identifier(unsigned char letter)
+{
+    return letter >= 0x80 || letter == '_' || letter == '$' || letter == '#' ||
+           (letter >= '0' && letter <= '9') || (letter >= 'a' && letter <= 'z') ||
+           (letter >= 'A' && letter <= 'Z');
+}
+
+/* How many bytes of the identifier stand at the end of the BYTES at NAME. */
+static size_t identifier_bytes(const char *name, size_t bytes)
+{
+    size_t count = 0;
+    while (count < bytes && is_of_identifier((unsigned char)name[bytes - 1 - count]))
+        count++;
+    return count;
+}
+
+static const struct script_file *text_of(struct mapped_script *script)
+{
+    if (!script->was_read && script_file_read(&script->text, script->path))
+        script_file_free(&script->text);
+    script->was_read = true;
+    return &script->text;
+}
+
+/* Whether the script has IDENTIFIER where SEGMENT begins. */
+static bool stands_at(struct mapped_script *script, const struct source_segment *segment,
+                      const char *identifier, size_t bytes)
+{
+    const struct script_file *text = text_of(script);
+    const size_t at = segment->line < text->line_count
+                          ? text->starts[segment->line] + (size_t)segment->column
+                          : SIZE_MAX;
+    if (at >= text->count || bytes > text->count - at)
+        return false;
+    for (size_t i = 0; i < bytes; i++)
+        if (text->units[at + i] != (unsigned char)identifier[i])
+            return false;
+    return at + bytes == text->count || text->units[at + bytes] >= 0x80 ||
+           !is_of_identifier((unsigned char)text->units[at + bytes]);
+}
+
+/* The name in the map of the function IDENTIFIER, whose first character is at PLACE; or NULL. */
+static const char *name_of(struct mapped_script *script, const struct v8_place *place,
+                           const char *identifier, size_t bytes)
+{
+    const struct source_segment *first = script->map.segments;
+    const struct source_segment *segment =
+        source_map_find(&script->map, place->line - 1, place->column - 1);
+    for (int i = 0; segment && i < SEGMENTS_IN_FRONT; i++) {
+        if (segment->name != SOURCE_MAP_NOTHING && *script->map.names[segment->name] &&
+            stands_at(script, segment, identifier, bytes))
+            return script->map.names[segment->name];
+        segment = segment > first && segment[-1].line == place->line - 1 ? segment - 1 : NULL;
+    }
+    return NULL;
+}
+
+/* NAME as its map has it, to be freed; or NULL: there is no map, or no memory. */
+static char *written_name(struct source_maps *maps, struct line_text name, bool *no_memory)
+{
+    struct v8_place place;
+    char *result;
+    if (!v8_place_of(name.text, name.bytes, &place) || !place.column)
+        return NULL;
+    struct mapped_script *script =
+        script_of(maps, (struct line_text){place.file, (uint32_t)place.file_bytes});
+    *no_memory = !script;
+    const struct source_segment *segment =
+        script ? segment_at(script, place.line, place.column) : NULL;
+    if (!segment)
+        return NULL;
+    const size_t bytes = identifier_bytes(name.text, place.name_bytes);
+    const char *identifier = name.text + place.name_bytes - bytes;
+    const char *original = bytes ? name_of(script, &place, identifier, bytes) : NULL;
+    *no_memory =
+        asprintf(&result, "%.*s%.*s %s:%" PRIu32 ":%" PRIu32, (int)(place.name_bytes - bytes),
+                 name.text, original ? (int)strlen(original) : (int)bytes,
+                 original ? original : identifier, script->map.sources[segment->source],
+                 segment->source_line + 1, segment->source_column + 1) < 0;
+    return *no_memory ? NULL : result;
+}
+
+struct line_text source_maps_name(struct source_maps *maps, struct line_text name)
+{
+    static const struct line_text nothing = {NULL, 0};
+    const uint64_t hash = XXH3_64bits(name.text, name.bytes);
+    const uint32_t known = number_map_get(&maps->by_name, hash);
+    bool no_memory = false;
+    if (known != NUMBER_MAP_NOTHING)
+        return line_text_of(maps->names[known]);
+    char *made = written_name(maps, name, &no_memory);
+    if (!made)
+        return no_memory ? nothing : name;
+    if (array_reserve(maps->names, maps->name_count, maps->name_capacity) ||
+        number_map_put(&maps->by_name, hash, (uint32_t)maps->name_count)) {
+        free(made);
+        return nothing;
+    }
+    maps->names[maps->name_count++] = made;
+    return line_text_of(made);
+}
+
+void source_maps_free(struct source_maps *maps)
+{
+    for (size_t i = 0; i < maps->script_count; i++) {
+        source_map_free(&maps->scripts[i]->map);
+        script_file_free(&maps->scripts[i]->text);
+        free(maps->scripts[i]);
+    }
+    for (size_t i = 0; i < maps->name_count; i++)
+        free(maps->names[i]);
+    free(maps->scripts);
+    free(maps->names);
+    number_map_free(&maps->by_file);
+    number_map_free(&maps->by_name);
+    *maps = (struct source_maps){0};
+}

@@ -1,0 +1,159 @@
+/* See script_places.h. */
+#include "injector/log/v8/script_places.h"
+
+#include "injector/arrays/array.h"
+#include "injector/arrays/bisect.h"
+#include "injector/log/script/script_file.h"
+
+#include <stdlib.h>
+#include <xxhash.h>
+
+enum { NO_COLUMN = 0 };
+
+struct known_place {
+    uint32_t script, position;
+    struct script_place at;
+    bool begins_function;
+};
+
+struct script {
+    struct line_text file;
+    struct script_file text; /* no lines: it is not there, or another one */
+    bool was_read;
+};
+
+/* ---- Scripts ---- */
+
+/* Two names of one hash are as good as none. */
+uint32_t script_places_script(struct script_places *places, struct line_text file)
+{
+    const uint64_t hash = XXH3_64bits(file.text, file.bytes);
+    const uint32_t known = number_map_get(&places->by_name, hash);
+    if (known != NUMBER_MAP_NOTHING && line_text_same(places->scripts[known].file, file))
+        return known;
+    if (places->script_count >= NUMBER_MAP_NOTHING ||
+        array_reserve(places->scripts, places->script_count, places->script_capacity) ||
+        number_map_put(&places->by_name, hash, (uint32_t)places->script_count))
+        return UINT32_MAX;
+    places->scripts[places->script_count] = (struct script){.file = file};
+    return (uint32_t)places->script_count++;
+}
+
+int script_places_add(struct script_places *places, uint32_t script, uint32_t position,
+                      struct script_place place, bool begins_function)
+{
+    if (array_reserve(places->items, places->count, places->capacity))
+        return -1;
+    places->items[places->count++] = (struct known_place){script, position, place, begins_function};
+    return 0;
+}
+
+static int compare_places(const void *left, const void *right)
+{
+    const struct known_place *a = left, *b = right;
+    if (a->script != b->script)
+        return a->script < b->script ? -1 : 1;
+    return a->position < b->position ? -1 : a->position > b->position;
+}
+
+/* Places that contradict each other are of two files of one name. */
+static void merge(struct known_place *into, const struct known_place *other)
+{
+    into->begins_function |= other->begins_function;
+    if (into->at.line != other->at.line || into->at.column != other->at.column)
+        into->at = (struct script_place){0, NO_COLUMN};
+}
+
+void script_places_close(struct script_places *places)
+{
+    size_t kept = 0;
+    if (places->count)
+        qsort(places->items, places->count, sizeof *places->items, compare_places);
+    for (size_t i = 0; i < places->count; i++)
+        if (kept && compare_places(&places->items[kept - 1], &places->items[i]) == 0)
+            merge(&places->items[kept - 1], &places->items[i]);
+        else
+            places->items[kept++] = places->items[i];
+    places->count = kept;
+}
+
+void script_places_free(struct script_places *places)
+{
+    for (size_t i = 0; i < places->script_count; i++)
+        script_file_free(&places->scripts[i].text);
+    free(places->scripts);
+    free(places->items);
+    number_map_free(&places->by_name);
+    *places = (struct script_places){0};
+}
+
+/* ---- Their files ---- */
+
+static struct script_place place_in(const struct script *script, uint32_t position)
+{
+    const struct script_file *text = &script->text;
+    size_t behind;
+    array_bisect(behind, text->line_count, text->starts[behind] <= position);
+    return (struct script_place){(uint32_t)behind, position - text->starts[behind - 1] + 1};
+}
+
+/* Whether the file has all functions of SCRIPT where the log has them. */
+static bool is_the_one(const struct script_places *places, uint32_t script)
+{
+    const struct known_place from = {.script = script};
+    size_t at;
+    bool any = false;
+    array_bisect(at, places->count, compare_places(&places->items[at], &from) < 0);
+    for (; at < places->count && places->items[at].script == script; at++) {
+        const struct known_place *known = &places->items[at];
+        const struct script_place here = place_in(&places->scripts[script], known->position);
+        if (known->begins_function &&
+            (here.line != known->at.line || here.column != known->at.column))
+            return false;
+        any |= known->begins_function;
+    }
+    return any;
+}
+
+static void read_script(struct script_places *places, uint32_t number)
+{
+    struct script *script = &places->scripts[number];
+    char path[PATH_MAX];
+    script->was_read = true;
+    if (!script_file_path(script->file.text, script->file.bytes, places->root, path))
+        return;
+    if (script_file_read(&script->text, path) || !is_the_one(places, number))
+        script_file_free(&script->text);
+}
+
+/* ---- Places ---- */
+
+/* By the known places on both sides. */
+static struct script_place between(const struct script_places *places, uint32_t script,
+                                   uint32_t position)
+{
+    const struct known_place wanted = {.script = script, .position = position};
+    const struct script_place nowhere = {0, NO_COLUMN};
+    size_t behind;
+    array_bisect(behind, places->count, compare_places(&places->items[behind], &wanted) <= 0);
+    const struct known_place *before = behind ? &places->items[behind - 1] : NULL;
+    const struct known_place *after = behind < places->count ? &places->items[behind] : NULL;
+    if (!before || before->script != script)
+        return nowhere;
+    if (before->position == position)
+        return before->at;
+    if (!after || after->script != script || after->at.line != before->at.line)
+        return nowhere;
+    return before->at.line ? (struct script_place){before->at.line,
+                                                   before->at.column + position - before->position}
+                           : nowhere;
+}
+
+struct script_place script_places_find(struct script_places *places, uint32_t script,
+                                       uint32_t position)
+{
+    if (!places->scripts[script].was_read)
+        read_script(places, script);
+    return places->scripts[script].text.line_count ? place_in(&places->scripts[script], position)
+                                                   : between(places, script, position);
+}

@@ -1,0 +1,48 @@
+/* Lines and columns of characters in scripts.  V8's code log has characters alone.
+ *
+ * They come from the script's file, if it is there and is the one that ran: each function's place
+ * in the log must be where the file has the function's first character.  Otherwise they come from
+ * places that are known: the functions' first characters, and rows of the dump at the same offsets.
+ * Between two of these in one line the column is counted; elsewhere the place is not known.
+ */
+#ifndef PERFJIT_SCRIPT_PLACES_H
+#define PERFJIT_SCRIPT_PLACES_H
+
+#include "injector/arrays/number_map.h"
+#include "injector/log/lines/line_text.h"
+
+#include <stddef.h>
+
+struct script_place {
+    uint32_t line, column; /* from 1; line 0: not known */
+};
+
+struct known_place;
+struct script;
+
+struct script_places {
+    const char *root; /* where the paths begin, or NULL */
+    struct known_place *items;
+    size_t count, capacity;
+    struct script *scripts;
+    size_t script_count, script_capacity;
+    struct number_map by_name; /* scripts, by a hash of their files */
+};
+
+/* The number of the script FILE, whose text outlives PLACES; UINT32_MAX without memory. */
+uint32_t script_places_script(struct script_places *places, struct line_text file);
+
+/* Character POSITION of SCRIPT is at PLACE.  Returns 0, or -1 without memory. */
+int script_places_add(struct script_places *places, uint32_t script, uint32_t position,
+                      struct script_place place, bool begins_function);
+
+/* Put what was added in order.  Nothing can be added then. */
+void script_places_close(struct script_places *places);
+
+/* The place of character POSITION of SCRIPT.  Files are read when they are first needed. */
+struct script_place script_places_find(struct script_places *places, uint32_t script,
+                                       uint32_t position);
+
+void script_places_free(struct script_places *places);
+
+#endif

@@ -1,0 +1,377 @@
+/* See v8_log.h. */
+#include "injector/log/v8/v8_log.h"
+
+#include "injector/arrays/array.h"
+#include "injector/arrays/number_map.h"
+#include "injector/files/regular_file.h"
+#include "injector/log/script/v8_place.h"
+
+#include <errno.h>
+#include <stdint.h>
+#include <stdlib.h>
+
+enum { FIELDS_MOST = 9 };
+
+/* ---- Lines ---- */
+
+struct reader {
+    struct v8_log *log;
+    struct number_map functions; /* by SFI */
+    struct number_map owners;    /* functions, by the address of their newest code */
+    struct v8_code pending;      /* the newest optimized code, which its source info follows */
+    size_t line;
+};
+
+static const char *text_end(struct line_text text)
+{
+    return text.text + text.bytes;
+}
+
+/* The next number of TEXT in BASE, at most MOST; TEXT is what follows then. */
+static bool take_number(struct line_text *text, unsigned base, uint64_t most, uint64_t *number)
+{
+    const char *at = text->text, *end = text_end(*text);
+    *number = 0;
+    for (; at < end; at++) {
+        const unsigned letter = (unsigned)(*at | 0x20);
+        const unsigned digit = *at >= '0' && *at <= '9'         ? (unsigned)(*at - '0')
+                               : letter >= 'a' && letter <= 'f' ? letter - 'a' + 10
+                                                                : base;
+        if (digit >= base)
+            break;
+        if (*number > (most - digit) / base)
+            return false;
+        *number = *number * base + digit;
+    }
+    bool any = at > text->text;
+    *text = (struct line_text){at, (uint32_t)(end - at)};
+    return any;
+}
+
+static bool whole_number(struct line_text text, unsigned base, uint64_t most, uint64_t *number)
+{
+    return take_number(&text, base, most, number) && text.bytes == 0;
+}
+
+static bool address_in(struct line_text text, uint64_t *addr)
+{
+    if (text.bytes < 3 || memcmp(text.text, "0x", 2))
+        return false;
+    return whole_number((struct line_text){text.text + 2, text.bytes - 2}, 16, UINT64_MAX, addr) &&
+           *addr;
+}
+
+static bool is(struct line_text text, const char *word)
+{
+    return text.bytes == strlen(word) && memcmp(text.text, word, text.bytes) == 0;
+}
+
+/* The fields of LINE; of more than there is room for, the last has the rest. */
+static size_t split(struct line_text line, struct line_text fields[FIELDS_MOST])
+{
+    size_t count = 0;
+    for (;;) {
+        const char *comma =
+            count + 1 < FIELDS_MOST && line.bytes ? memchr(line.text, ',', line.bytes) : NULL;
+        const uint32_t bytes = comma ? (uint32_t)(comma - line.text) : line.bytes;
+        fields[count++] = (struct line_text){line.text, bytes};
+        if (!comma)
+            return count;
+        line = (struct line_text){comma + 1, line.bytes - bytes - 1};
+    }
+}
+
+static void find_place(struct v8_function *function)
+{
+    struct v8_place place;
+    if (!v8_place_of(function->name.text, function->name.bytes, &place) || !place.column)
+        return;
+    function->file = (struct line_text){place.file, (uint32_t)place.file_bytes};
+    function->line = place.line;
+    function->column = place.column;
+}
+
+/* The number of the function at SFI.  V8_NOWHERE without memory. */
+static uint32_t function_at(struct reader *reader, uint64_t sfi, struct line_text name)
+{
+    struct v8_log *log = reader->log;
+    uint32_t number = number_map_get(&reader->functions, sfi);
+    if (number != V8_NOWHERE && line_text_same(log->functions[number].name, name))
+        return number;
+    if (log->function_count >= V8_NOWHERE - 1 ||
+        array_reserve(log->functions, log->function_count, log->function_capacity) ||
+        number_map_put(&reader->functions, sfi, (uint32_t)log->function_count))
+        return V8_NOWHERE;
+    struct v8_function *function = &log->functions[log->function_count];
+    *function = (struct v8_function){.name = name, .start = V8_NOWHERE};
+    find_place(function);
+    return (uint32_t)log->function_count++;
+}
+
+enum outcome { LINE_TAKEN, LINE_BAD, LINE_NO_MEMORY };
+
+static enum outcome take_creation(struct reader *reader, const struct line_text *fields,
+                                  size_t count)
+{
+    struct v8_code code = {.line = reader->line};
+    uint64_t sfi;
+    if (count == FIELDS_MOST - 2)
+        return LINE_TAKEN; /* a builtin, which has no SFI */
+    if (count != FIELDS_MOST || !whole_number(fields[3], 10, UINT64_MAX, &code.time_us) ||
+        !address_in(fields[4], &code.addr) ||
+        !whole_number(fields[5], 10, UINT32_MAX, &code.size) || !address_in(fields[7], &sfi))
+        return LINE_BAD;
+    code.function = function_at(reader, sfi, fields[6]);
+    code.tier = fields[8];
+    if (code.function == V8_NOWHERE || number_map_put(&reader->owners, code.addr, code.function))
+        return LINE_NO_MEMORY;
+    if (memchr(code.tier.text, '*', code.tier.bytes) ||
+        memchr(code.tier.text, '+', code.tier.bytes))
+        reader->pending = code;
+    return LINE_TAKEN;
+}
+
+static enum outcome take_callees(struct reader *reader, struct line_text functions,
+                                 struct v8_code *code)
+{
+    struct v8_log *log = reader->log;
+    code->first_callee = log->callee_count;
+    while (functions.bytes) {
+        uint64_t sfi;
+        if (functions.bytes < 4 || memcmp(functions.text, "S0x", 3))
+            return LINE_BAD;
+        functions = (struct line_text){functions.text + 3, functions.bytes - 3};
+        if (!take_number(&functions, 16, UINT64_MAX, &sfi))
+            return LINE_BAD;
+        if (array_reserve(log->callees, log->callee_count, log->callee_capacity))
+            return LINE_NO_MEMORY;
+        log->callees[log->callee_count++] = number_map_get(&reader->functions, sfi);
+    }
+    code->callee_count = log->callee_count - code->first_callee;
+    return LINE_TAKEN;
+}
+
+/* Where the function at ADDR stands in its script is told with each of its codes, as the same. */
+static void take_extent(struct reader *reader, uint64_t addr, uint32_t start, uint32_t end)
+{
+    const uint32_t owner = number_map_get(&reader->owners, addr);
+    if (owner == V8_NOWHERE || start > end)
+        return;
+    reader->log->functions[owner].start = start;
+    reader->log->functions[owner].end = end;
+}
+
+static enum outcome take_source_info(struct reader *reader, const struct line_text *fields,
+                                     size_t count)
+{
+    struct v8_log *log = reader->log;
+    uint64_t addr, start, end;
+    if (count != 8 || !address_in(fields[1], &addr))
+        return LINE_BAD;
+    if (whole_number(fields[3], 10, UINT32_MAX - 1, &start) &&
+        whole_number(fields[4], 10, UINT32_MAX - 1, &end))
+        take_extent(reader, addr, (uint32_t)start, (uint32_t)end);
+    struct v8_code code = reader->pending;
+    if (code.addr != addr || !fields[6].bytes)
+        return LINE_TAKEN;
+    reader->pending = (struct v8_code){0};
+    code.positions = fields[5];
+    code.inlines = fields[6];
+    enum outcome outcome = take_callees(reader, fields[7], &code);
+    if (outcome != LINE_TAKEN)
+        return outcome;
+    if (array_reserve(log->codes, log->code_count, log->code_capacity))
+        return LINE_NO_MEMORY;
+    log->codes[log->code_count++] = code;
+    return LINE_TAKEN;
+}
+
+static enum outcome take_sfi_move(struct reader *reader, const struct line_text *fields,
+                                  size_t count)
+{
+    uint64_t from, to;
+    if (count != 3 || !address_in(fields[1], &from) || !address_in(fields[2], &to))
+        return LINE_BAD;
+    const uint32_t function = number_map_get(&reader->functions, from);
+    return function != V8_NOWHERE && number_map_put(&reader->functions, to, function)
+               ? LINE_NO_MEMORY
+               : LINE_TAKEN;
+}
+
+static enum outcome take_line(struct reader *reader, struct line_text line)
+{
+    struct line_text fields[FIELDS_MOST];
+    if (line.bytes < 5 || (line.text[0] != 'c' && line.text[0] != 's'))
+        return LINE_TAKEN;
+    const size_t count = split(line, fields);
+    if (is(fields[0], "code-creation"))
+        return take_creation(reader, fields, count);
+    if (is(fields[0], "code-source-info"))
+        return take_source_info(reader, fields, count);
+    if (is(fields[0], "sfi-move"))
+        return take_sfi_move(reader, fields, count);
+    return LINE_TAKEN;
+}
+
+/* The last line of a process that was killed ends anywhere. */
+static int read_lines(struct reader *reader)
+{
+    struct v8_log *log = reader->log;
+    const char *at = log->text, *end = at + log->bytes;
+    while (at < end) {
+        const char *newline = memchr(at, '\n', (size_t)(end - at));
+        if (!newline)
+            break;
+        reader->line++;
+        const size_t bytes = (size_t)(newline - at);
+        const enum outcome outcome =
+            bytes <= UINT32_MAX ? take_line(reader, (struct line_text){at, (uint32_t)bytes})
+                                : LINE_BAD;
+        if (outcome == LINE_NO_MEMORY)
+            return -1;
+        if (outcome == LINE_BAD && log->bad_lines++ == 0)
+            log->first_bad = reader->line;
+        at = newline + 1;
+    }
+    return 0;
+}
+
+/* ---- The file ---- */
+
+int v8_log_parse(struct v8_log *log, char *text, size_t bytes, struct findings *findings)
+{
+    static const char begin[] = "v8-version,";
+    struct reader reader = {.log = log};
+    log->text = text;
+    log->bytes = bytes;
+    if (bytes < sizeof begin - 1 || memcmp(text, begin, sizeof begin - 1))
+        return report_failure(findings, "%s: no code log of V8: it does not begin with v8-version",
+                              log->path);
+    const int result = read_lines(&reader);
+    number_map_free(&reader.functions);
+    number_map_free(&reader.owners);
+    return result ? report_failure(findings, "out of memory") : 0;
+}
+
+/* It is copied: its process may still write it. */
+int v8_log_read(struct v8_log *log, const char *path, struct findings *findings)
+{
+    size_t bytes;
+    *log = (struct v8_log){.path = path};
+    char *text = regular_file_bytes(path, PTRDIFF_MAX, &bytes);
+    return text ? v8_log_parse(log, text, bytes, findings)
+                : report_failure(findings, "%s: can't read it: %s", path, regular_file_error(errno));
+}
+
+void v8_log_free(struct v8_log *log)
+{
+    free(log->text);
+    free(log->functions);
+    free(log->codes);
+    free(log->callees);
+    *log = (struct v8_log){0};
+}
+
+/* ---- Rows ---- */
+
+/* LETTER and a number.  Numbers below zero stand for nothing, and so does a function without a
+ * number: a builtin. */
+static bool take_part(struct line_text *text, char letter, uint32_t *number)
+{
+    uint64_t value;
+    if (!text->bytes || text->text[0] != letter)
+        return false;
+    *text = (struct line_text){text->text + 1, text->bytes - 1};
+    const bool is_negative = text->bytes && text->text[0] == '-';
+    if (is_negative)
+        *text = (struct line_text){text->text + 1, text->bytes - 1};
+    const bool any = take_number(text, 10, UINT32_MAX - 1, &value);
+    *number = is_negative || !any ? V8_NOWHERE : (uint32_t)value;
+    return any || (!is_negative && letter == 'F');
+}
+
+int v8_row_next(struct line_text *text, char letter, struct v8_row *row)
+{
+    row->call = V8_NOWHERE;
+    if (!text->bytes)
+        return 0;
+    if (!take_part(text, letter, &row->first) || !take_part(text, 'O', &row->position))
+        return -1;
+    return text->bytes && text->text[0] == 'I' && !take_part(text, 'I', &row->call) ? -1 : 1;
+}
+
+/* ---- Names ---- */
+
+static size_t put_utf8(char *to, uint32_t code)
+{
+    if (code < 0x80) {
+        to[0] = (char)code;
+        return 1;
+    }
+    if (code < 0x800) {
+        to[0] = (char)(0xc0 | code >> 6);
+        to[1] = (char)(0x80 | (code & 0x3f));
+        return 2;
+    }
+    if (code < 0x10000) {
+        to[0] = (char)(0xe0 | code >> 12);
+        to[1] = (char)(0x80 | (code >> 6 & 0x3f));
+        to[2] = (char)(0x80 | (code & 0x3f));
+        return 3;
+    }
+    to[0] = (char)(0xf0 | code >> 18);
+    to[1] = (char)(0x80 | (code >> 12 & 0x3f));
+    to[2] = (char)(0x80 | (code >> 6 & 0x3f));
+    to[3] = (char)(0x80 | (code & 0x3f));
+    return 4;
+}
+
+/* The character behind a backslash and LETTER, in DIGITS hexadecimal digits. */
+static bool take_escape(struct line_text *text, char letter, uint32_t digits, uint32_t *code)
+{
+    uint64_t value;
+    if (text->bytes < digits + 2 || text->text[0] != '\\' || text->text[1] != letter ||
+        !whole_number((struct line_text){text->text + 2, digits}, 16, UINT32_MAX, &value))
+        return false;
+    *code = (uint32_t)value;
+    *text = (struct line_text){text->text + 2 + digits, text->bytes - 2 - digits};
+    return true;
+}
+
+static bool take_unit(struct line_text *text, uint32_t *code)
+{
+    uint32_t low;
+    if (!take_escape(text, 'u', 4, code))
+        return false;
+    struct line_text rest = *text;
+    if (*code >> 10 == 0xd800 >> 10 && take_escape(&rest, 'u', 4, &low) &&
+        low >> 10 == 0xdc00 >> 10) {
+        *code = 0x10000 + ((*code & 0x3ff) << 10) + (low & 0x3ff);
+        *text = rest;
+    }
+    return true;
+}
+
+char *v8_name_plain(struct line_text name)
+{
+    char *plain = malloc((size_t)name.bytes + 1);
+    size_t bytes = 0;
+    while (plain && name.bytes) {
+        uint32_t code;
+        if (take_escape(&name, 'x', 2, &code) || take_unit(&name, &code)) {
+            bytes += put_utf8(plain + bytes, code); /* shorter than the escape */
+            continue;
+        }
+        uint32_t used = 1;
+        char letter = name.text[0];
+        if (letter == '\\' && name.bytes > 1) {
+            letter = name.text[1] == 'n' ? '\n' : name.text[1];
+            used = 2;
+        }
+        plain[bytes++] = letter;
+        name = (struct line_text){name.text + used, name.bytes - used};
+    }
+    if (plain)
+        plain[bytes] = '\0';
+    return plain;
+}

@@ -1,0 +1,86 @@
+/* V8's code log: what the engine compiled, and which calls it inlined (node, Deno and Chromium with
+ * --log-code).  An isolate writes one file of text, an event a line.  V8 of node 20, 22 and 24
+ * write the same.  These events are read:
+ *
+ *     code-creation,KIND,NUMBER,TIME_US,ADDR,SIZE,NAME,SFI,TIER
+ *     code-source-info,ADDR,SCRIPT,START,END,POSITIONS,INLINES,FUNCTIONS
+ *     sfi-move,FROM,TO
+ *
+ *     TIME_US    since the isolate began
+ *     NAME       FUNCTION FILE:LINE:COLUMN, with \x2C, \n, \\ and \u0041 for what would break a
+ * line SFI        the address of what V8 knows of the function; the garbage collector moves it TIER
+ * ~ bytecode, ^ Sparkplug, + Maglev, * TurboFan; o and ' may stand beside these START      the
+ * function's first character in its script, in UTF-16 units from 0 POSITIONS  C<code
+ * offset>O<character>[I<inlined call>], repeated; each holds up to the next INLINES
+ * F<function>O<character of the call>[I<its parent among the INLINES>], repeated FUNCTIONS  S<SFI>,
+ * repeated: those that INLINES names by number
+ *
+ * Valid: a line with all its fields, and numbers that fit.  Other lines are left out and counted.
+ * code-move and code-delete are not needed: a dump has no code that moves, and of an address that
+ * was used again both have each use in its order.
+ */
+#ifndef PERFJIT_V8_LOG_H
+#define PERFJIT_V8_LOG_H
+
+#include "injector/findings/findings.h"
+#include "injector/log/lines/line_text.h"
+
+#include <stddef.h>
+
+struct v8_function {
+    struct line_text name; /* as it stands in the log */
+    struct line_text file; /* in NAME; or none */
+    uint32_t line, column; /* from 1; 0: not known */
+    uint32_t start, end;   /* in its script; START is V8_NOWHERE if no event tells it */
+};
+
+/* Optimized code with inlined calls. */
+struct v8_code {
+    uint64_t addr, size, time_us;
+    uint32_t function;
+    struct line_text tier, positions, inlines;
+    size_t first_callee; /* in the log's callees, CALLEE_COUNT numbers of functions */
+    size_t callee_count;
+    size_t line; /* in the file, from 1 */
+};
+
+struct v8_log {
+    const char *path;
+    char *text;
+    size_t bytes;
+    struct v8_function *functions;
+    size_t function_count, function_capacity;
+    struct v8_code *codes;
+    size_t code_count, code_capacity;
+    uint32_t *callees;
+    size_t callee_count, callee_capacity;
+    size_t bad_lines, first_bad;
+};
+
+#define V8_NOWHERE UINT32_MAX /* no function, no call, no character */
+
+/* A row of POSITIONS or of INLINES. */
+struct v8_row {
+    uint32_t first;    /* the code offset, or the function's number */
+    uint32_t position; /* the character */
+    uint32_t call;     /* among the INLINES, or V8_NOWHERE */
+};
+
+/* Take the next row off TEXT, whose rows begin with LETTER.  Returns 1, 0 at the end, or -1 if it
+ * is no row. */
+int v8_row_next(struct line_text *text, char letter, struct v8_row *row);
+
+/* The name as it was before it was written into the log, NUL-terminated, to be freed.  NULL without
+ * memory. */
+char *v8_name_plain(struct line_text name);
+
+/* Read the log PATH, which must outlive LOG.  Returns 0, or -1 with the failure text set: it can't
+ * be read, or is no such log.  Release with v8_log_free in either case. */
+int v8_log_read(struct v8_log *log, const char *path, struct findings *findings);
+
+/* The same of BYTES bytes of TEXT, allocated, which are LOG's then. */
+int v8_log_parse(struct v8_log *log, char *text, size_t bytes, struct findings *findings);
+
+void v8_log_free(struct v8_log *log);
+
+#endif
