@@ -9,6 +9,7 @@
 #include <sys/file.h>
 #include <sys/mman.h>
 #include <sys/mount.h>
+#include <sys/resource.h>
 #include <time.h>
 
 static char second_path[160], third_path[160];
@@ -382,6 +383,22 @@ static void test_no_proc_and_999_dumps_of_earlier_lives(void **state)
 
 /* ---- Folders ---- */
 
+/* In a directory that was there, and is empty. */
+static void child_may_not_write(struct jitdump *dump)
+{
+    struct rlimit limit = {100, 100};
+    char folder[192];
+    snprintf(folder, sizeof folder, "%s/jitdump-%d", dir, (int)getpid());
+    set_paths();
+    CHECK(mkdir(folder, 0700) == 0);
+    CHECK(setrlimit(RLIMIT_FSIZE, &limit) == 0);
+    CHECK(try_open(&dump) == -EFBIG);
+    CHECK(jitdump_close(dump) == -EFBIG);
+    CHECK(access(folder, F_OK) == 0);
+    strcat(folder, "/stage");
+    CHECK(access(folder, F_OK) != 0); /* that was its own */
+}
+
 /* What the caller made is not removed, empty or not, and nothing that a cut path names. */
 static void test_failure_leaves_the_callers_folders(void **state)
 {
@@ -396,6 +413,7 @@ static void test_failure_leaves_the_callers_folders(void **state)
     assert_int_equal(jitdump_open(&dump, &options), -ENAMETOOLONG);
     assert_int_equal(jitdump_close(dump), -ENAMETOOLONG);
     assert_int_equal(access(dir, F_OK), 0);
+    assert_int_equal(run_in_child(child_may_not_write, NULL), 0);
     snprintf(folder, sizeof folder, "%s/jitdump-%d", dir, (int)getpid());
     assert_int_equal(mkdir(folder, 0700), 0);
     strcat(folder, "/stage");
