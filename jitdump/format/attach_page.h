@@ -37,6 +37,9 @@
  * writes state, ..., text, and then answer.  Neither trusts what the other writes: texts may lack
  * their NUL, numbers may be anything, and all may change while it is read.
  *
+ * mlockall(MCL_CURRENT) gives the process a copy of what it polls.  An asker who may trace it writes
+ * the word there as well; the process drops the copy.
+ *
  * A request in the process's memory (/proc/PID/mem, or the process itself) needs no proof: who can
  * write there can do anything.  The process takes it from its private copy and drops the copy.
  *

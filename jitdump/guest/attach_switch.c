@@ -117,6 +117,14 @@ static void map_memory(struct attach_switch *control)
         madvise(control->page, mapped_bytes(), MADV_DONTDUMP);
 }
 
+/* Have the page follow the file again.  A write to it makes a copy, and so does mlockall; locked
+ * memory can't be given up.  What it shows stays locked by the shared mapping. */
+static void drop_copy(struct attach_switch *control)
+{
+    munlock(control->page, mapped_bytes());
+    madvise(control->page, mapped_bytes(), MADV_DONTNEED);
+}
+
 static void fill_page(struct attach_page *page, pid_t pid)
 {
     page->version = ATTACH_PAGE_VERSION;
@@ -155,6 +163,8 @@ static struct attach_switch *new_switch(struct attach_switch *parent)
     if (!control->shared)
         control->shared = control->page;
     fill_page(control->shared, control->pid);
+    if (memcmp(control->page->magic, ATTACH_PAGE_MAGIC, ATTACH_MAGIC_BYTES) != 0)
+        drop_copy(control); /* mlockall(MCL_FUTURE) */
     jd_fork_mark_set(&control->fork_mark);
     return control;
 }
@@ -331,7 +341,7 @@ static const struct attach_request *take_from_copy(struct attach_switch *control
     const struct attach_request *request = take(control, control->page, false);
     if (atomic_load(&control->page->word) == ATTACH_QUIET) {
         atomic_store(&control->shared->request, atomic_load(&control->page->request));
-        madvise(control->page, mapped_bytes(), MADV_DONTNEED);
+        drop_copy(control);
     }
     return request;
 }
@@ -340,9 +350,12 @@ const struct attach_request *jd_switch_take(struct attach_switch *control)
 {
     if (control->shared == control->page)
         return take(control, control->page, false);
-    if (atomic_load(&control->shared->word) != ATTACH_QUIET)
-        return take(control, control->shared, true);
-    return take_from_copy(control);
+    if (atomic_load(&control->shared->word) == ATTACH_QUIET)
+        return take_from_copy(control);
+    const struct attach_request *request = take(control, control->shared, true);
+    if (atomic_load(&control->page->word) != atomic_load(&control->shared->word))
+        drop_copy(control);
+    return request;
 }
 
 void jd_switch_answer(struct attach_switch *control)

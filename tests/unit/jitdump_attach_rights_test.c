@@ -196,6 +196,56 @@ static void test_the_process_may_ask_itself(void **state)
     assert_int_equal(jitdump_close(dump), 0);
 }
 
+/* ---- Locked memory ---- */
+
+static void asks_itself(struct jitdump *dump)
+{
+    struct told told = {0};
+    ask(ATTACH_ON, dir);
+    CHECK(*jitdump_poll_word(dump) == ATTACH_ASK);
+    CHECK(jitdump_poll(dump, tell_live, &told) == 0);
+    CHECK(told.calls == 1);
+    CHECK(jitdump_close(dump) == 0);
+    check_inventory(path, LIVE, 1);
+}
+
+static void locked_before(struct jitdump *ignored)
+{
+    (void)ignored;
+    if (mlockall(MCL_CURRENT | MCL_FUTURE) != 0)
+        _exit(NOT_PERMITTED);
+    asks_itself(open_attachable());
+}
+
+/* What it polls is a copy then, until somebody who may trace it says so. */
+static void locked_after(struct jitdump *ignored)
+{
+    (void)ignored;
+    struct jitdump *dump = open_attachable();
+    if (mlockall(MCL_CURRENT) != 0)
+        _exit(NOT_PERMITTED);
+    struct switch_page page = page_of(getpid(), 0);
+    struct told told = {0};
+    uint32_t request;
+    CHECK(switch_page_ask(&page, ATTACH_ON, dir, &request) == 0);
+    switch_page_wake(&page); /* with ASan mlockall does nothing, and nor does this */
+    CHECK(jitdump_poll(dump, tell_live, &told) == 0);
+    CHECK(told.calls == 1 && *jitdump_poll_word(dump) == ATTACH_QUIET);
+    switch_page_close(&page);
+    ask(ATTACH_OFF, NULL); /* now it sees the file */
+    CHECK(*jitdump_poll_word(dump) == ATTACH_ASK);
+    CHECK(jitdump_poll(dump, tell_live, &told) == 0);
+    CHECK(!jitdump_is_on(dump));
+    CHECK(jitdump_close(dump) == 0);
+}
+
+static void test_a_process_that_locks_its_memory_sees_requests(void **state)
+{
+    (void)state;
+    assert_child_may(locked_before, "memory can't be locked");
+    assert_child_may(locked_after, "memory can't be locked");
+}
+
 /* ---- An asker that was killed ---- */
 
 static void test_a_page_that_an_asker_left_split_is_quiet_again(void **state)
@@ -224,6 +274,7 @@ int main(void)
         TEST(test_rights_count_when_it_asks),
         TEST(test_the_user_of_the_page_is_not_the_process_any_more),
         TEST(test_the_process_may_ask_itself),
+        TEST(test_a_process_that_locks_its_memory_sees_requests),
         TEST(test_a_page_that_an_asker_left_split_is_quiet_again),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

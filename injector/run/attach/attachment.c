@@ -17,6 +17,7 @@
 
 enum {
     LOOK_MS = 2,         /* between two looks at the page */
+    WAKE_LOOKS = 50,     /* without an answer: maybe the process does not see the page's word */
     TELLING_MS = 120000, /* for all live code, once that has begun */
     BEGIN_MS = 50,       /* for an answer that was on its way when the request was withdrawn */
 };
@@ -66,9 +67,12 @@ static bool split(const struct asking *asking, struct switch_page *page)
 {
     struct switch_page shared = *page;
     bool split = false;
-    while (!split && switch_page_split(&shared, true) == 0 && !is_over(asking) &&
-           wait_a_little(asking)) {
+    for (int looks = 1; !split && switch_page_split(&shared, true) == 0 && !is_over(asking) &&
+                        wait_a_little(asking);
+         looks++) {
         struct switch_list list;
+        if (looks % WAKE_LOOKS == 0)
+            switch_page_wake(&shared);
         switch_list_read(&list, shared.process);
         for (size_t i = 0; i < list.count && !split; i++) {
             struct switch_page *own = &list.pages[i];
@@ -94,7 +98,7 @@ static bool await_answer(const struct asking *asking, const struct switch_page *
                          uint32_t number, struct attachment_result *result)
 {
     int64_t begun_ms = 0;
-    for (;;) {
+    for (int looks = 1;; looks++) {
         if (switch_page_read(page, &result->answer)) {
             result->outcome = ATTACHMENT_ENDED;
             return true;
@@ -111,6 +115,8 @@ static bool await_answer(const struct asking *asking, const struct switch_page *
             result->outcome = ATTACHMENT_ENDED;
             return true;
         }
+        if (looks % WAKE_LOOKS == 0)
+            switch_page_wake(page);
         switch_page_prove(page, number);
     }
 }

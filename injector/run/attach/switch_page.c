@@ -187,6 +187,20 @@ int switch_page_prove(const struct switch_page *page, uint32_t request)
     return page->base ? 0 : futimens(page->fd, times);
 }
 
+void switch_page_wake(const struct switch_page *page)
+{
+    uint32_t word = ATTACH_QUIET, seen = ATTACH_QUIET;
+    struct switch_page memory = *page;
+    memory.fd = page->base ? -1 : open_memory(&memory);
+    if (memory.fd < 0)
+        return;
+    /* In this order: without a copy the two are the same, and only an asker sets it. */
+    if (read_at(&memory, AT(word), &seen, sizeof seen) == 0 && seen == ATTACH_QUIET &&
+        read_at(page, AT(word), &word, sizeof word) == 0 && word != ATTACH_QUIET)
+        write_u32(&memory, AT(word), word);
+    switch_page_close(&memory);
+}
+
 /* In its memory the process has to see that there is something, to drop its copy of the page. */
 void switch_page_withdraw(const struct switch_page *page)
 {

@@ -56,6 +56,10 @@ int switch_page_ask(const struct switch_page *page, enum attach_wanted wanted, c
  * back. Returns 0, or -1 with errno. */
 int switch_page_prove(const struct switch_page *page, uint32_t request);
 
+/* mlockall gives a process a copy of the page, in which it does not see the file's word: if that is
+ * so, write the word there, too.  That takes the right to trace the process. */
+void switch_page_wake(const struct switch_page *page);
+
 /* Ask for nothing any more. */
 void switch_page_withdraw(const struct switch_page *page);
 
