@@ -92,7 +92,7 @@ UNIT_SRC     := $(wildcard tests/unit/*_test.c)
 PRODUCER_SRC := $(filter-out tests/producers/aarch64_% tests/producers/riscv64_% tests/producers/fail_nth.c,$(wildcard tests/producers/*.c))
 
 # What is fuzzed (`make fuzz`), and the same functions with a main that replays inputs, for `make check`.
-FUZZ_NAMES   := bench call_profile cfi_check compare eh_frame injection inline_info jit_dump lines perf_data perf_map stacks
+FUZZ_NAMES   := bench call_profile cfi_check compare demangle eh_frame injection inline_info jit_dump kernel_code kernel_symbols lines off_cpu perf_data perf_map source_map stacks v8_log
 FUZZ_SRC     := $(wildcard tests/fuzz/*.c)
 MINUTES      ?= 5
 JOBS         ?= $(shell nproc)

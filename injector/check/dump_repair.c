@@ -2,6 +2,7 @@
 #include "injector/check/dump_repair.h"
 
 #include "injector/arrays/array.h"
+#include "injector/files/input_guard.h"
 #include "injector/files/output_file.h"
 #include "jitdump/format/byte_sink.h"
 
@@ -280,6 +281,8 @@ static int copy_records(struct repairer *repairer)
 /* Make sure of the name: no other file is overwritten. */
 static int reserve(const char *path, struct findings *findings)
 {
+    if (input_guard_check(findings))
+        return -1;
     int fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
     if (fd < 0)
         return report_failure(findings, "%s: %s", path,

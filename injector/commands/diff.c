@@ -10,6 +10,7 @@
 #include "injector/compare/distinct_files.h"
 #include "injector/compare/kept_runs/bench_list.h"
 #include "injector/compare/two_programs.h"
+#include "injector/files/input_guard.h"
 #include "injector/profile/run_file.h"
 #include "injector/profile/view_input.h"
 #include "injector/text/file_name.h"
@@ -297,6 +298,23 @@ static int check_files(struct run_set *set, const struct diff_options *options,
                : 0;
 }
 
+/* Runs that bench kept have their losses in the bench's list. */
+static int note_lacks(struct run_set *set, const struct view_input *input)
+{
+    char text[VIEW_LACK_BYTES];
+    int result = 0;
+    for (size_t i = 0; !result && view_input_lack(input, i, text, sizeof text); i++) {
+        char *note, *path = printable_copy(input->path);
+        result = !path || asprintf(&note, "warning: %s: %s", path, text) < 0 ? -1 : 0;
+        if (!result) {
+            result = run_set_add_note(set, note);
+            free(note);
+        }
+        free(path);
+    }
+    return result;
+}
+
 static int read_runs(struct run_set *set, struct diff_options *options,
                      struct compared_event *event, struct findings *findings)
 {
@@ -311,6 +329,8 @@ static int read_runs(struct run_set *set, struct diff_options *options,
                  check_event(event, &input, findings);
         progress_end(&findings->progress);
         if (!result && run_set_add(set, options->is_new[i], &input.profile, &input.choice))
+            result = report_failure(findings, "out of memory");
+        if (!result && !options->bench_count && note_lacks(set, &input))
             result = report_failure(findings, "out of memory");
         view_input_close(&input);
     }
@@ -459,6 +479,8 @@ int diff_command(int argc, char **argv)
     int result = help_parse(&diff_argp, argc, argv, ARGP_IN_ORDER, &options)
                      ? report_failure(&findings, "out of memory")
                      : 0;
+    for (int form = 0; form < DIFF_FORMS; form++)
+        input_guard_output(options.forms[form]);
     result = result || compare_runs(&options, &closes, &findings);
     free(options.files);
     free(options.is_new);

@@ -151,11 +151,12 @@ static const struct call_frame *innermost(const struct call_profile *profile,
     return sample->node ? &profile->frames[profile->nodes[sample->node].frame] : NULL;
 }
 
-/* The kernel without its list of names is no more known than a file without symbols. */
+/* The kernel without its list of names is no more known than a file without symbols, and a guest's
+ * code has no names here. */
 static bool is_unknown(const struct call_profile *profile, const struct call_frame *frame)
 {
     const char *name = frame ? call_profile_string(profile, frame->name) : "[unknown]";
-    return strcmp(name, "[unknown]") == 0 ||
+    return strcmp(name, "[unknown]") == 0 || frame->kind == FRAME_UNKNOWN ||
            (frame->kind == FRAME_KERNEL && strcmp(name, "[kernel]") == 0);
 }
 
@@ -229,8 +230,13 @@ static void put_cause(const struct view_input *input, struct findings *findings)
     if (find_most_unknown(input, &most) || !most)
         return;
     const char *module = call_profile_string(&input->profile, most->module);
-    const char *cause = most->kind == FRAME_UNKNOWN ? main_cause(input, findings) : NULL;
-    if (most->kind == FRAME_KERNEL)
+    const char *name = call_profile_string(&input->profile, most->name);
+    bool is_elsewhere = most->kind == FRAME_UNKNOWN && strcmp(name, "[unknown]");
+    const char *cause =
+        most->kind == FRAME_UNKNOWN && !is_elsewhere ? main_cause(input, findings) : NULL;
+    if (is_elsewhere)
+        printf(": most is %s, which has no names here", name);
+    else if (most->kind == FRAME_KERNEL)
         printf(": the kernel's names are hidden, or another machine's");
     else if (most->kind == FRAME_NATIVE)
         printf(": most in %s, whose symbols are missing, or don't name the code", module);
@@ -257,9 +263,11 @@ static bool has_unknown_caller(const struct call_profile *profile, const struct 
 {
     for (uint32_t node = sample->node; node; node = profile->nodes[node].parent) {
         const struct call_frame *frame = &profile->frames[profile->nodes[node].frame];
-        if (strcmp(call_profile_string(profile, frame->name), "main") == 0)
+        const char *name = call_profile_string(profile, frame->name);
+        if (strcmp(name, "main") == 0)
             return false;
-        if (node != sample->node && frame->kind == FRAME_UNKNOWN && !frame->module)
+        if (node != sample->node && frame->kind == FRAME_UNKNOWN && !frame->module &&
+            strcmp(name, "[unknown]") == 0)
             return true;
     }
     return false;
@@ -356,6 +364,22 @@ static int put_functions(struct json_writer *json, const struct report_view *vie
     return order ? 0 : -1;
 }
 
+/* What the recording itself lacks: of all events, and of all processes. */
+static void put_lacks(struct json_writer *json, const struct view_input *input)
+{
+    const struct losses *losses = &input->recording.records.losses;
+    json_object(json, "lost");
+    json_number(json, "samples", losses->samples);
+    json_number(json, "records", losses->records);
+    json_number(json, "traces", losses->traces);
+    json_real(json, "share", losses_share(losses), 6);
+    json_end_object(json);
+    json_object(json, "cut_chains");
+    json_number(json, "chains", input->cuts.cut);
+    json_number(json, "frames", input->cuts.frames);
+    json_end_object(json);
+}
+
 static int put_json(const struct view_input *input, const struct report_view *view,
                     const struct report_options *options)
 {
@@ -377,6 +401,7 @@ static int put_json(const struct view_input *input, const struct report_view *vi
     json_number(&json, "named", shares.named);
     json_number(&json, "interpreter", shares.interpreter);
     json_number(&json, "unknown", shares.unknown);
+    put_lacks(&json, input);
     json_array(&json, functions ? "functions" : "rows");
     if (functions ? put_functions(&json, view) : group_table_put(view, options->group, &json))
         return -1;
@@ -452,6 +477,9 @@ static int put_report(const struct view_input *input, const struct report_option
         printf("Python's functions by total; with the interpreter's own: --sort self\n");
     if (!result && !options->json && !options->gprof && !options->callers && !options->callees)
         put_honest_line(input, findings);
+    if (!result)
+        view_input_put_lacks(input, &options->request,
+                             options->json || options->gprof ? stderr : stdout);
     if (result)
         return findings->failure[0] ? -1 : report_failure(findings, "out of memory");
     if ((fflush(stdout) || ferror(stdout)) && errno != EPIPE) /* a reader may have seen enough */

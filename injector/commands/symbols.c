@@ -6,6 +6,7 @@
 #include "injector/commands/commands.h"
 
 #include "injector/debug/snapshot_images.h"
+#include "injector/files/input_guard.h"
 #include "injector/files/interruption.h"
 #include "injector/text/printable_text.h"
 
@@ -13,7 +14,7 @@
 #include <errno.h>
 #include <string.h>
 
-enum { EXIT_DONE = 0, EXIT_FAILED = 1, EXIT_SKIPPED = 3 };
+enum { EXIT_DONE = 0, EXIT_FAILED = 1, EXIT_USAGE = 2, EXIT_SKIPPED = 3 };
 
 enum { KEY_JSON = 1024, KEY_CORE };
 
@@ -79,6 +80,7 @@ static int write_symbols(const struct symbols_options *options, struct findings 
     struct snapshot_code code = {0};
     struct snapshot_images images = {.dsos = {.fd = -1, .place_fd = -1}};
     interruption_watch_files();
+    input_guard_output(options->output);
     int result = snapshot_code_open(&code, &options->request, false, findings);
     interruption_hold_signals();
     result = result || snapshot_images_write(&images, &code, options->output, findings);
@@ -106,6 +108,8 @@ int symbols_command(int argc, char **argv)
         status = findings_lost(&findings) ? EXIT_SKIPPED : EXIT_DONE;
     if (findings.failure[0])
         printable_line(stderr, "perfjit: %s", findings.failure);
+    if (findings.is_misuse)
+        status = EXIT_USAGE;
     findings_free(&findings);
     snapshot_request_free(&options.request);
     interruption_pass_on();

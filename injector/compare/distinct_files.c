@@ -79,8 +79,8 @@ static int check_outputs(const struct distinct_files *files, const struct run_id
 {
     for (size_t i = 0; i < files->output_count; i++)
         if (is_input(files, identities, count, files->outputs[i]))
-            return report_failure(findings, "%s: is an input as well; name another output",
-                                  files->outputs[i]);
+            return report_misuse(findings, "%s: is an input as well; name another output",
+                                 files->outputs[i]);
     return 0;
 }
 

@@ -2,6 +2,8 @@
 #include "injector/debug/code_table.h"
 
 #include "injector/inject/image/image_name.h"
+#include "injector/text/character.h"
+#include "injector/text/json_writer.h"
 #include "injector/text/plural.h"
 #include "injector/text/printable_text.h"
 
@@ -23,7 +25,7 @@ uint64_t code_table_end(const struct jit_image *image)
 
 /* ---- Pieces of JSON ---- */
 
-/* Paths are any bytes but NUL: bytes that are not ASCII or printable are escaped, one by one. */
+/* Paths are any bytes but NUL: those that are no UTF-8 stay as they are. */
 static void put_string(FILE *stream, const char *text)
 {
     if (!text) {
@@ -31,14 +33,14 @@ static void put_string(FILE *stream, const char *text)
         return;
     }
     putc('"', stream);
-    for (; *text; text++) {
-        unsigned char byte = (unsigned char)*text;
-        if (byte == '"' || byte == '\\')
-            fprintf(stream, "\\%c", byte);
-        else if (byte < ' ' || byte == 0x7f)
-            fprintf(stream, "\\u%04x", byte);
+    for (size_t left = strlen(text), count; left; left -= count, text += count) {
+        enum character character = character_at(text, left, &count);
+        if (*text == '"' || *text == '\\')
+            fprintf(stream, "\\%c", *text);
+        else if (character == CHARACTER_CONTROL || character == CHARACTER_HIDDEN)
+            json_put_escaped(stream, text, count);
         else
-            putc(byte, stream);
+            fwrite(text, 1, count, stream);
     }
     putc('"', stream);
 }

@@ -270,7 +270,8 @@ int snapshot_code_open(struct snapshot_code *code, const struct snapshot_request
         return -1;
     if (request->at_ns)
         drop_later(&code->recording.processes, request->at_ns);
-    if (recording_play(&code->recording, findings))
+    if ((!stacks && recording_print_names(&code->recording, findings)) ||
+        recording_play(&code->recording, findings))
         return -1;
     return code->none || !has_memory(request) ? 0 : check_evidence(code, findings);
 }

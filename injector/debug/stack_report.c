@@ -1,13 +1,14 @@
 /* See stack_report.h.
  *
  * Text:  Thread TID NAME, and its signal; a line for each frame
- *            #N  PC NAME+OFFSET at FILE:LINE [JIT], or the mapped file in its place
+ *            #N  PC NAME+OFFSET at FILE:LINE [JIT], or the mapped file in its place; "unknown" in
+ *            front of memory whose code nothing names
  *        and how the stack ends.
  * JSON:  an object a thread: tid, signal, end, whole, frames.
  */
 #include "injector/debug/stack_report.h"
 
-#include "injector/text/code_name.h"
+#include "injector/log/code/jit_name.h"
 #include "injector/text/file_name.h"
 #include "injector/text/json_writer.h"
 #include "injector/text/printable_text.h"
@@ -18,10 +19,12 @@
 
 /* ---- Text ---- */
 
-/* The names of inlined calls are as they were logged. */
+/* The names of inlined calls are as they were logged, native ones as symbols. */
 static char *shown_name(const struct stack_frame *frame)
 {
-    return frame->name.text ? code_name_clean(frame->name.text, frame->name.bytes) : NULL;
+    return !frame->name.text ? NULL
+           : frame->jit      ? jit_name_shown(frame->name.text, frame->name.bytes)
+                             : native_name_shown(frame->name.text);
 }
 
 static void put_text(struct line_text text)
@@ -46,7 +49,7 @@ static void put_frame(const struct stack_frame *frame, size_t number)
         put_text(frame->file);
         printf(":%" PRIu32, frame->line);
     }
-    fputs(" [", stdout);
+    fputs(frame->in_memory ? " [unknown, " : " [", stdout);
     printable_put(stdout, frame->jit      ? "JIT"
                           : frame->module ? file_name_of(frame->module)
                                           : "nothing is mapped there");

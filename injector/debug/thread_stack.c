@@ -5,6 +5,7 @@
 #include "injector/arrays/bisect.h"
 #include "injector/log/lines/code_lines.h"
 #include "injector/log/lines/line_entry.h"
+#include "injector/recording/host/injected_image.h"
 #include "injector/recording/perf_data/perf_format.h"
 
 #include <inttypes.h>
@@ -160,6 +161,7 @@ static int add_native(struct thread_stacks *stacks, const struct native_file *fi
         frame->name = line_text_of(places[i].name);
         frame->offset = places[i].name && !places[i].inlined ? places[i].offset + back : 0;
         frame->module = file->map->map.filename;
+        frame->in_memory = !places[i].name && injected_image_or_memory(&file->map->map);
         set_source(frame, line_text_of(places[i].file), (uint32_t)places[i].line);
     }
     return count ? 0 : -1;
@@ -177,8 +179,10 @@ static int add_mapped(struct thread_stacks *stacks, uint32_t what, uint64_t ip, 
             return add_native(stacks, file, addr, pc, pc - ip);
     }
     struct stack_frame *frame = add_frame(stacks, pc);
-    if (frame && what != SPACE_NOTHING)
+    if (frame && what != SPACE_NOTHING) {
         frame->module = stacks->records->maps[what].map.filename;
+        frame->in_memory = injected_image_or_memory(&stacks->records->maps[what].map);
+    }
     return frame ? 0 : -1;
 }
 

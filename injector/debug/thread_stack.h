@@ -20,6 +20,7 @@ struct stack_frame {
     struct line_text file; /* of the source; or none */
     uint32_t line;
     const char *module; /* the file that is mapped there; NULL: none */
+    bool in_memory;     /* nothing names it, and no program or library has it */
 };
 
 struct thread_stacks {

@@ -3,6 +3,7 @@
 
 #include "injector/files/file_mask.h"
 #include "injector/files/full_write.h"
+#include "injector/files/input_guard.h"
 #include "injector/files/interruption.h"
 
 #include <errno.h>
@@ -46,6 +47,8 @@ int output_file_open(struct output_file *file, const char *path, struct findings
         file->fd = memfd_create("perf.jit.data", MFD_CLOEXEC);
         return file->fd < 0 ? cannot_write(file, findings) : 0;
     }
+    if (input_guard_check(findings))
+        return -1;
     const char *wrong = output_file_obstacle(path);
     if (wrong)
         return report_failure(
@@ -114,6 +117,8 @@ int output_file_commit(struct output_file *file, struct findings *findings)
         return -1;
     if (!file->temporary)
         return 0;
+    if (input_guard_check(findings))
+        return -1;
     if (rename(file->temporary, file->path))
         return cannot_write(file, findings);
     free(file->temporary);

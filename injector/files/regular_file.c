@@ -1,6 +1,8 @@
 /* See regular_file.h. */
 #include "injector/files/regular_file.h"
 
+#include "injector/files/input_guard.h"
+
 #include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
@@ -16,8 +18,12 @@ int regular_file_open(const char *path, int flags, struct stat *status)
     if (!S_ISREG(status->st_mode))
         return -1;
     int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY | flags);
-    if (fd < 0 || (fstat(fd, status) == 0 && S_ISREG(status->st_mode)))
+    if (fd < 0)
         return fd;
+    if (fstat(fd, status) == 0 && S_ISREG(status->st_mode)) {
+        input_guard_input(status);
+        return fd;
+    }
     close(fd);
     errno = ENXIO;
     return -1;

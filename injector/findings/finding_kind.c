@@ -106,6 +106,12 @@ static const struct finding_text texts[FINDING_KINDS] = {
          "if you have a copy of its dump, name it with "
          "--jitdump FILE",
          true},
+    [FINDING_DUMP_ANEW] =
+        {"dump that its process wrote anew",
+         "what it had logged before is lost: these functions stay [unknown]; give each engine, or "
+         "each load of the runtime, a dump of its own name; if you have a copy of the earlier "
+         "dump, name it with --jitdump FILE",
+         true},
     [FINDING_DUMP_AMBIGUOUS] = {"dump that fits several processes",
                                 "not used, because its functions could be the wrong ones; to use "
                                 "it all the same, name it with --jitdump PID:FILE",
@@ -127,6 +133,10 @@ static const struct finding_text texts[FINDING_KINDS] = {
                            "these were skipped; the runtime died while writing, or several "
                            "processes wrote to one file",
                            true},
+    [FINDING_MAP_NAMES] = {"perf map with line breaks in names",
+                           "each name is shown up to its line break, as perf shows it; the runtime "
+                           "should write a space there",
+                           false},
     [FINDING_MAP_ELSEWHERE] = {"perf map for other addresses",
                                "left out: it is the map of another process or run, or its process "
                                "had no code left when it was written",
@@ -134,6 +144,11 @@ static const struct finding_text texts[FINDING_KINDS] = {
     [FINDING_MACHINE_UNKNOWN] = {"recording of a machine that is not known",
                                  "perf has to unwind its stacks, its native functions have no "
                                  "names, and ELF files made from its perf maps name no machine",
+                                 false},
+    [FINDING_CALLERS_MISSING] = {"sample whose callers in the program are missing",
+                                 "counted without them: with --call-graph fp,defer they are "
+                                 "recorded when the thread goes on in the program, and that "
+                                 "record was lost or the recording ended before",
                                  false},
     [FINDING_SAMPLE_BROKEN] = {"sample that contradicts itself",
                                "left out: the offset of its stack, or of the data behind its "

@@ -6,6 +6,7 @@
 #include <inttypes.h>
 #include <stdarg.h>
 #include <stdlib.h>
+#include <string.h>
 
 void report_finding(struct findings *findings, enum finding_kind kind, const char *format, ...)
 {
@@ -55,13 +56,29 @@ void report_note(struct findings *findings, const char *format, ...)
     free(text);
 }
 
-int report_failure(struct findings *findings, const char *format, ...)
+static int fail(struct findings *findings, bool is_misuse, const char *format, va_list arguments)
 {
     if (findings->failure[0])
         return -1;
+    vsnprintf(findings->failure, sizeof findings->failure, format, arguments);
+    findings->is_misuse = is_misuse;
+    return -1;
+}
+
+int report_failure(struct findings *findings, const char *format, ...)
+{
     va_list arguments;
     va_start(arguments, format);
-    vsnprintf(findings->failure, sizeof findings->failure, format, arguments);
+    fail(findings, false, format, arguments);
+    va_end(arguments);
+    return -1;
+}
+
+int report_misuse(struct findings *findings, const char *format, ...)
+{
+    va_list arguments;
+    va_start(arguments, format);
+    fail(findings, true, format, arguments);
     va_end(arguments);
     return -1;
 }
@@ -142,6 +159,33 @@ void findings_move(struct findings *to, struct findings *from)
     for (int quirk = 0; quirk < QUIRKS; quirk++)
         move_cases(&to->repaired[quirk], &to->first_repaired[quirk], &from->repaired[quirk],
                    &from->first_repaired[quirk]);
+}
+
+struct findings_mark findings_mark(const struct findings *findings)
+{
+    struct findings_mark mark;
+    memcpy(mark.count, findings->count, sizeof mark.count);
+    memcpy(mark.repaired, findings->repaired, sizeof mark.repaired);
+    return mark;
+}
+
+static void return_cases(uint64_t *count, char **first, uint64_t before)
+{
+    *count = before;
+    if (before)
+        return;
+    free(*first);
+    *first = NULL;
+}
+
+void findings_return(struct findings *findings, const struct findings_mark *mark)
+{
+    for (int kind = 0; kind < FINDING_KINDS; kind++)
+        return_cases(&findings->count[kind], &findings->first[kind], mark->count[kind]);
+    for (int quirk = 0; quirk < QUIRKS; quirk++)
+        return_cases(&findings->repaired[quirk], &findings->first_repaired[quirk],
+                     mark->repaired[quirk]);
+    findings->failure[0] = '\0';
 }
 
 void findings_free(struct findings *findings)

@@ -27,6 +27,7 @@ struct findings {
     bool verbose;                 /* print each case as it is found */
     bool quiet;                   /* print failures only */
     char failure[1024];           /* why the run ended; "" while it goes on */
+    bool is_misuse;               /* the failure is wrong usage: exit status 2 */
     struct progress progress;     /* here because it shares the terminal */
 };
 
@@ -46,6 +47,10 @@ void report_note(struct findings *findings, const char *format, ...)
 int report_failure(struct findings *findings, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 
+/* The same for wrong usage that shows while the run goes on. */
+int report_misuse(struct findings *findings, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
+
 /* The cases of the kinds that lose something, together: exit status 3 if not 0. */
 uint64_t findings_lost(const struct findings *findings);
 
@@ -55,6 +60,16 @@ void findings_move(struct findings *to, struct findings *from);
 /* A paragraph for each kind that occurred: how often, the first case, what it means.  Then what was
  * repaired, in one line, without what is usual; verbose, all in a paragraph for each quirk. */
 void findings_print(const struct findings *findings, FILE *stream);
+
+/* How many there were at some moment. */
+struct findings_mark {
+    uint64_t count[FINDING_KINDS], repaired[QUIRKS];
+};
+
+struct findings_mark findings_mark(const struct findings *findings);
+
+/* Forget what was found since MARK, and the failure: that part of the run is done anew. */
+void findings_return(struct findings *findings, const struct findings_mark *mark);
 
 void findings_free(struct findings *findings);
 

@@ -2,10 +2,13 @@
 #include "injector/history/recording.h"
 
 #include "injector/arrays/array.h"
+#include "injector/files/input_guard.h"
+#include "injector/files/interruption.h"
 #include "injector/recording/host/recording_host.h"
 
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/stat.h>
 
 static error_t add_file(struct given_file **files, size_t *count, size_t *capacity,
@@ -76,6 +79,18 @@ static int check_root(const char *root, struct findings *findings)
     return report_failure(findings, "--root %s: not a directory that can be read", root);
 }
 
+/* The files that were mapped are inputs, whether any of their bytes are needed or not. */
+static void guard_mapped(const struct records *records)
+{
+    const char *last = "";
+    for (size_t i = 0; input_guard_is_needed() && i < records->map_count; i++) {
+        const char *path = records->maps[i].map.filename;
+        if (path[0] == '/' && strcmp(path, last) != 0)
+            input_guard_input_at(path);
+        last = path;
+    }
+}
+
 /* Read the contents of the opened input. */
 static enum recording_result read_input(struct recording *recording,
                                         const struct recording_request *request,
@@ -92,6 +107,7 @@ static enum recording_result read_input(struct recording *recording,
     recording_machine_report(&recording->input.file, machine_here(), findings);
     if (records_read(&recording->records, &recording->input.file, findings))
         return RECORDING_FAILED;
+    guard_mapped(&recording->records);
     return jit_processes_read(&recording->processes, &recording->records, &wanted, findings);
 }
 
@@ -99,8 +115,11 @@ enum recording_result recording_open(struct recording *recording, const char *pa
                                      const struct recording_request *request,
                                      struct findings *findings)
 {
+    if (recording->input.file.data) /* it is done anew */
+        return read_input(recording, request, findings);
     if (check_root(request->root, findings) || perf_input_open(&recording->input, path, findings))
         return RECORDING_FAILED;
+    recording->mark = findings_mark(findings);
     return read_input(recording, request, findings);
 }
 
@@ -123,6 +142,14 @@ static const struct timeline *parent_timeline(const struct recording *recording,
                            : NULL;
 }
 
+int recording_print_names(struct recording *recording, struct findings *findings)
+{
+    for (size_t i = 0; i < recording->processes.count; i++)
+        if (code_log_print_names(&recording->processes.items[i].log))
+            return report_failure(findings, "out of memory");
+    return 0;
+}
+
 int recording_play(struct recording *recording, struct findings *findings)
 {
     const struct jit_processes *processes = &recording->processes;
@@ -139,12 +166,28 @@ int recording_play(struct recording *recording, struct findings *findings)
     return 0;
 }
 
-void recording_free(struct recording *recording)
+/* Release all but the input. */
+static void free_made(struct recording *recording)
 {
     for (size_t i = 0; recording->timelines && i < recording->processes.count; i++)
         timeline_free(&recording->timelines[i]);
     free(recording->timelines);
     jit_processes_free(&recording->processes);
     records_free(&recording->records);
+}
+
+bool recording_begin_anew(struct recording *recording, struct findings *findings)
+{
+    free_made(recording);
+    *recording = (struct recording){.input = recording->input, .mark = recording->mark};
+    if (!interruption_begin_anew())
+        return false;
+    findings_return(findings, &recording->mark);
+    return true;
+}
+
+void recording_free(struct recording *recording)
+{
+    free_made(recording);
     perf_input_close(&recording->input);
 }

@@ -109,6 +109,7 @@ struct recording {
     struct records records;
     struct jit_processes processes;
     struct timeline *timelines; /* one a process */
+    struct findings_mark mark;  /* when the input was open */
 };
 
 /* Read PATH, and the dumps and maps of its processes.  Release with recording_free in any case. */
@@ -121,6 +122,15 @@ enum recording_result recording_view(struct recording *recording, const char *pa
                                      const uint8_t *bytes, size_t size,
                                      const struct recording_request *request,
                                      struct findings *findings);
+
+/* Make the names of all JIT functions fit for ELF files (code_log_print_names), before the code is
+ * played.  Returns 0, or -1 with the failure text set. */
+int recording_print_names(struct recording *recording, struct findings *findings);
+/* Whether a run over RECORDING that failed may begin anew, without the dumps that became shorter
+ * meanwhile (interruption.h).  All that was made of its input is released, with the dumps, and what
+ * was found in them is forgotten.  The input stays open, as a stream can't be read twice:
+ * recording_open goes on with it. */
+bool recording_begin_anew(struct recording *recording, struct findings *findings);
 
 /* Play the timelines; of no process if there is no code.  Returns 0, or -1 with the failure text
  * set. */

@@ -3,19 +3,25 @@
 
 #include "injector/arrays/array.h"
 #include "injector/arrays/bisect.h"
+#include "injector/log/code/jit_name.h"
 #include "injector/log/lines/code_lines.h"
 #include "injector/log/lines/line_entry.h"
-#include "injector/native/symbols/demangle.h"
 #include "injector/profile/frame_name.h"
 #include "injector/recording/host/injected_image.h"
+#include "injector/recording/perf_data/perf_format.h"
 #include "injector/text/file_name.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <xxhash.h>
 
 enum { FIRST_SIZE = 4096 };
-#define KERNEL_CODE (SPACE_NOTHING - 1) /* of a key: no map has this number */
+/* Of a key, for the kernel's code: with the number of what the recording tells of it, or without.
+ */
+#define KERNEL_CODE (UINT64_C(1) << 32)
+#define KERNEL_TOLD (UINT64_C(1) << 33)
+#define OTHER_MODES (UINT64_C(1) << 34) /* + cpumode */
 
 struct address_key {
     uint64_t pc;
@@ -132,40 +138,64 @@ uint32_t address_names_line(const struct call_profile *profile, uint32_t frame, 
     return line_in(line_text_of(call_profile_string(profile, profile->frames[frame].file)), &at);
 }
 
-static int add_jit(struct address_names *names, struct line_text symbol, bool inlined,
-                   struct frame_places places, const char *module)
+/* What a function of WebAssembly without a file is in: its module has many of one name. */
+static struct line_text number_of(const struct frame_name *name, char text[64])
 {
+    static const char unnamed[] = "wasm-function[";
+    const size_t bytes = sizeof unnamed - 1;
+    if (!name->number_bytes ||
+        (name->name_bytes > bytes && memcmp(name->name, unnamed, bytes) == 0))
+        return (struct line_text){NULL, 0};
+    snprintf(text, 64, "%s%.*s]", unnamed, (int)name->number_bytes, name->number);
+    return line_text_of(text);
+}
+
+static int add_jit_named(struct address_names *names, const struct frame_name *name, bool inlined,
+                         struct frame_places places)
+{
+    static const char module[] = "jit";
     struct frame_source source = places.start;
-    struct frame_name name = frame_name_of_jit(symbol.text, symbol.bytes);
-    if (name.file) {
-        source.file = (struct line_text){name.file, (uint32_t)name.file_bytes};
-        source.line = name.line;
-    }
-    const struct call_frame frame = {.name = add_name(names, name.name, name.name_bytes),
+    char number[64];
+    if (name->file)
+        source = (struct frame_source){{name->file, (uint32_t)name->file_bytes}, name->line};
+    else if (!source.file.bytes)
+        source.file = number_of(name, number);
+    const struct call_frame frame = {.name = add_name(names, name->name, name->name_bytes),
                                      .module = add_text(names, module, strlen(module)),
                                      .file = add_text(names, source.file.text, source.file.bytes),
                                      .line = source.line,
-                                     .tier = add_text(names, name.tier, strlen(name.tier)),
-                                     .kind = name.interpreted ? FRAME_INTERPRETER : FRAME_JIT,
-                                     .inlined = inlined || name.inlined};
+                                     .tier = add_text(names, name->tier, strlen(name->tier)),
+                                     .kind = name->interpreted ? FRAME_INTERPRETER : FRAME_JIT,
+                                     .inlined = inlined || name->inlined};
     return add_frame_at(names, &frame,
                         (struct address_frame){
                             .line = line_in(source.file, &places.at),
                             .at_file = add_text(names, places.at.file.text, places.at.file.bytes),
                             .at_line = places.at.line,
-                            .stands_in = name.inlined && !inlined});
+                            .stands_in = name->inlined && !inlined});
 }
 
-/* Add code that nothing names: by the file that it is in, if there is one.  An image of perfjit
- * inject has gaps between its functions: code there is in memory, as without the image. */
-static int add_unknown(struct address_names *names, const char *path)
+static int add_jit(struct address_names *names, struct line_text symbol, bool inlined,
+                   struct frame_places places)
 {
-    bool is_image = path && injected_image_is(path);
-    const char *module = is_image ? "anon" : path ? file_name_of(path) : "";
-    bool is_file = path && path[0] == '/' && path[1] != '/' && !is_image;
+    char *plain = jit_name_demangled(symbol.text, symbol.bytes);
+    const struct frame_name name =
+        frame_name_of_jit(plain ? plain : symbol.text, plain ? strlen(plain) : symbol.bytes);
+    int result = add_jit_named(names, &name, inlined, places);
+    free(plain);
+    return result;
+}
+
+/* Add code that nothing names, by the file that it is in; MAP is NULL where nothing is mapped. */
+static int add_unknown(struct address_names *names, const struct perf_map *map)
+{
+    const char *module = !map                               ? ""
+                         : injected_image_is(map->filename) ? "anon"
+                                                            : file_name_of(map->filename);
     const struct call_frame frame = {.name = add_text(names, "[unknown]", strlen("[unknown]")),
                                      .module = add_text(names, module, strlen(module)),
-                                     .kind = is_file ? FRAME_NATIVE : FRAME_UNKNOWN};
+                                     .kind = !map || injected_image_or_memory(map) ? FRAME_UNKNOWN
+                                                                                   : FRAME_NATIVE};
     return add_frame(names, &frame);
 }
 
@@ -194,7 +224,7 @@ static int add_inlined(struct address_names *names, uint64_t offset, struct fram
         const struct line_inline *inlined = &table->inlines[call];
         const struct frame_source start = {inlined->decl_file, inlined->decl_line};
         if (inlined->name.text &&
-            add_jit(names, inlined->name, true, (struct frame_places){start, *at}, "jit"))
+            add_jit(names, inlined->name, true, (struct frame_places){start, *at}))
             return -1;
         *at = (struct frame_source){inlined->call_file, inlined->call_line};
     }
@@ -239,8 +269,7 @@ static int add_function(struct address_names *names, const struct code_log *log,
     set_place(names, pc - function->addr, places.at);
     if (function->lines && add_inlined(names, pc - function->addr, &places.at))
         return -1;
-    return add_jit(names, (struct line_text){function->name, function->name_bytes}, false, places,
-                   "jit");
+    return add_jit(names, (struct line_text){function->name, function->name_bytes}, false, places);
 }
 
 /* ---- Files ---- */
@@ -249,19 +278,19 @@ static int add_place(struct address_names *names, const struct native_place *pla
                      const char *path)
 {
     const char *module = file_name_of(path);
-    char *plain = demangle(place->symbol ? place->symbol : place->name);
-    const char *name = plain ? plain : place->name;
+    char *name = native_name_shown(place->name);
+    if (!name)
+        return -1;
     const struct frame_source start = source_in(place->decl_file, place->decl_line);
     const struct frame_source at = source_in(place->file, place->line);
-    /* Without the version: free@@GLIBC_2.2.5. */
-    const struct call_frame frame = {.name = add_name(names, name, strcspn(name, "@")),
+    const struct call_frame frame = {.name = add_name(names, name, strlen(name)),
                                      .module = add_text(names, module, strlen(module)),
                                      .file = add_text(names, start.file.text, start.file.bytes),
                                      .line = start.file.bytes ? start.line : 0,
                                      .kind = frame_name_is_interpreter(name) ? FRAME_INTERPRETER
                                                                              : FRAME_NATIVE,
                                      .inlined = place->inlined};
-    free(plain);
+    free(name);
     return add_frame_at(names, &frame, (struct address_frame){.line = line_in(start.file, &at)});
 }
 
@@ -279,13 +308,12 @@ static int add_places(struct address_names *names, const struct native_file *fil
                                         places[0].line > 0 ? (uint32_t)places[0].line : 0});
     for (size_t i = 0; !result && i < count; i++)
         if (!places[i].name)
-            result = add_unknown(names, path);
+            result = add_unknown(names, &file->map->map);
         else if (is_image)
             result =
                 add_jit(names, line_text_of(places[i].name), places[i].inlined,
                         (struct frame_places){source_in(places[i].decl_file, places[i].decl_line),
-                                              source_in(places[i].file, places[i].line)},
-                        "jit");
+                                              source_in(places[i].file, places[i].line)});
         else
             result = add_place(names, &places[i], path);
     return result;
@@ -300,7 +328,7 @@ static int add_mapped(struct address_names *names, uint32_t what, uint64_t pc)
     if (!file)
         return -1;
     if (!native_file_addr(names->files, file, what, pc, &addr))
-        return add_unknown(names, names->source->records->maps[what].map.filename);
+        return add_unknown(names, &names->source->records->maps[what].map);
     return add_places(names, file, addr);
 }
 
@@ -316,10 +344,11 @@ static int name_user(struct address_names *names, uint32_t what, uint64_t pc)
     return add_function(names, names->source->timelines[process].log, function, pc);
 }
 
-static int name_kernel(struct address_names *names, uint64_t pc)
+static int name_kernel(struct address_names *names, uint64_t pc, uint64_t what)
 {
     const char *name;
-    if (kernel_list_at(&names->kernel, pc, &name))
+    size_t code = what & KERNEL_TOLD ? (size_t)(what & ~KERNEL_TOLD) : NO_KERNEL_CODE;
+    if (kernel_list_at(&names->kernel, pc, code, &name))
         return -1;
     const struct call_frame frame = {.name = name ? add_name(names, name, strlen(name))
                                                   : add_text(names, "[kernel]", strlen("[kernel]")),
@@ -328,7 +357,26 @@ static int name_kernel(struct address_names *names, uint64_t pc)
     return add_frame(names, &frame);
 }
 
-static int ask(struct address_names *names, uint32_t what, uint64_t pc,
+static int name_mode(struct address_names *names, uint64_t mode)
+{
+    const char *name = mode == PERF_MISC_HYPERVISOR     ? "[hypervisor]"
+                       : mode == PERF_MISC_GUEST_KERNEL ? "[guest kernel]"
+                       : mode == PERF_MISC_GUEST_USER   ? "[guest user]"
+                                                        : "[unknown]";
+    const struct call_frame frame = {.name = add_text(names, name, strlen(name)),
+                                     .kind = FRAME_UNKNOWN};
+    return add_frame(names, &frame);
+}
+
+static int name_any(struct address_names *names, struct address_key key)
+{
+    if (key.what >= OTHER_MODES)
+        return name_mode(names, key.what - OTHER_MODES);
+    return key.what >= KERNEL_CODE ? name_kernel(names, key.pc, key.what)
+                                   : name_user(names, (uint32_t)key.what, key.pc);
+}
+
+static int ask(struct address_names *names, uint64_t what, uint64_t pc,
                struct address_frames *frames)
 {
     const struct address_key key = {pc, what};
@@ -338,7 +386,7 @@ static int ask(struct address_names *names, uint32_t what, uint64_t pc,
     if (!place->count) {
         size_t first = names->frame_count;
         names->place = (struct call_place){0};
-        if (what == KERNEL_CODE ? name_kernel(names, pc) : name_user(names, what, pc))
+        if (name_any(names, key))
             return -1;
         uint32_t number = names->place.file == PROFILE_NOTHING
                               ? PROFILE_NOTHING
@@ -358,9 +406,16 @@ int address_names_of_user(struct address_names *names, uint32_t what, uint64_t p
     return ask(names, what, pc, frames);
 }
 
-int address_names_of_kernel(struct address_names *names, uint64_t pc, struct address_frames *frames)
+int address_names_of_kernel(struct address_names *names, uint64_t pc, struct life_moment moment,
+                            struct address_frames *frames)
 {
-    return ask(names, KERNEL_CODE, pc, frames);
+    size_t code = kernel_code_at(&names->source->records->kernel_code, pc, moment);
+    return ask(names, code == NO_KERNEL_CODE ? KERNEL_CODE : KERNEL_TOLD | code, pc, frames);
+}
+
+int address_names_of_mode(struct address_names *names, unsigned mode, struct address_frames *frames)
+{
+    return ask(names, OTHER_MODES + mode, 0, frames);
 }
 
 int address_names_begin(struct address_names *names, struct call_profile *to,

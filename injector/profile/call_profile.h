@@ -61,7 +61,7 @@ struct call_place {
 struct profile_thread {
     uint32_t pid, tid;
     uint32_t name;    /* its comm at the time: another name is another entry */
-    uint32_t process; /* the main thread's */
+    uint32_t process; /* the last that its main thread had in this life (thread_names.h) */
 };
 
 struct profile_event {
@@ -92,6 +92,7 @@ struct call_profile {
     size_t thread_count, thread_capacity;
     struct profile_event *events;
     size_t event_count, event_capacity;
+    bool has_long_chains; /* some may be cut: cut_chains_count tells */
     struct entry_index string_index, frame_index, node_index, place_index, thread_index;
 };
 

@@ -1,14 +1,14 @@
 /* See frame_name.h. */
 #include "injector/profile/frame_name.h"
 
+#include "injector/log/script/v8_place.h"
+
 #include <ctype.h>
 #include <fnmatch.h>
 #include <stdlib.h>
 #include <string.h>
 
 #define COUNT(array) (sizeof(array) / sizeof *(array))
-
-static const char v8_bytecode[] = "bytecode";
 
 static bool begins(const char *text, size_t bytes, const char *prefix)
 {
@@ -22,97 +22,74 @@ static bool ends(const char *text, size_t bytes, const char *suffix)
     return bytes >= length && memcmp(text + bytes - length, suffix, length) == 0;
 }
 
-/* Take ":NUMBER" off the end of the *BYTES at TEXT; 0: there is none. */
-static uint32_t take_number(const char *text, size_t *bytes)
-{
-    size_t digits = 0;
-    while (digits < *bytes && digits < 9 && text[*bytes - 1 - digits] >= '0' &&
-           text[*bytes - 1 - digits] <= '9')
-        digits++;
-    if (digits == 0 || digits == *bytes || text[*bytes - 1 - digits] != ':')
-        return 0;
-    uint32_t value = (uint32_t)strtoul(text + *bytes - digits, NULL, 10);
-    *bytes -= digits + 1;
-    return value;
-}
-
-/* Whether a path from the root or a URL begins the BYTES at TEXT: "/", "node:", "C:". */
-static bool begins_place(const char *text, size_t bytes)
-{
-    size_t at = 0;
-    if (bytes && text[0] == '/')
-        return true;
-    while (at < bytes && isalpha((unsigned char)text[at]))
-        at++;
-    return at && at + 1 < bytes && text[at] == ':' && text[at + 1] != ' ';
-}
-
-/* The space in front of the place.  Names of functions may have spaces ("get x", a key of an
- * object), as paths may: the first one behind which a place clearly begins, else the first. */
-static const char *find_place(const char *text, size_t bytes)
-{
-    const char *end = text + bytes, *first = memchr(text, ' ', bytes);
-    for (const char *space = first; space;
-         space = memchr(space + 1, ' ', (size_t)(end - space - 1)))
-        if (begins_place(space + 1, (size_t)(end - space - 1)))
-            return space;
-    return first;
-}
-
 /* "name file:line:column", as in V8: the words behind the space are a place if they end in
  * numbers. */
 static void take_place(struct frame_name *result)
 {
-    const char *space = find_place(result->name, result->name_bytes);
-    if (!space)
+    struct v8_place place;
+    if (!v8_place_of(result->name, result->name_bytes, &place))
         return;
-    size_t bytes = result->name_bytes - (size_t)(space + 1 - result->name);
-    uint32_t column = take_number(space + 1, &bytes);
-    uint32_t line = column ? take_number(space + 1, &bytes) : 0;
-    if (!column || bytes == 0)
-        return;
-    result->file = space + 1;
-    result->file_bytes = bytes;
-    result->line = line ? line : column;
-    result->name_bytes = (size_t)(space - result->name);
+    result->file = place.file;
+    result->file_bytes = place.file_bytes;
+    result->line = place.line;
+    result->name_bytes = place.name_bytes;
 }
 
-static void take_v8(struct frame_name *result, struct tier_mark mark)
+/* The length of a name as Python qualifies it, at the begin of the BYTES at TEXT: words, and words
+ * in "<>", with dots between them; 0: there is none. */
+static size_t python_name_bytes(const char *text, size_t bytes)
 {
-    result->name += mark.at + mark.bytes;
-    result->name_bytes -= mark.at + mark.bytes;
-    take_place(result);
+    size_t at = 0;
+    for (;;) {
+        size_t start = at;
+        bool bracket = at < bytes && text[at] == '<';
+        at += bracket;
+        while (at < bytes && (isalnum((unsigned char)text[at]) || text[at] == '_' ||
+                              (unsigned char)text[at] >= 0x80))
+            at++;
+        if (at == start + bracket || (bracket && (at == bytes || text[at++] != '>')))
+            return 0;
+        if (at == bytes || text[at] != '.')
+            return at;
+        at++;
+    }
 }
 
-/* "py::name:file". */
-static void take_python(struct frame_name *result)
+/* "py::name:file", as CPython writes it.  Other runtimes' names may be qualified by "py::", too:
+ * there "::" follows, or nothing that is a file's name. */
+static bool take_python(struct frame_name *result)
 {
-    const char *start = result->name + strlen("py::");
-    size_t bytes = result->name_bytes - strlen("py::");
-    const char *colon = memchr(start, ':', bytes);
+    static const char prefix[] = "py::";
+    if (!begins(result->name, result->name_bytes, prefix))
+        return false;
+    const char *start = result->name + sizeof prefix - 1, *end = result->name + result->name_bytes;
+    size_t bytes = python_name_bytes(start, (size_t)(end - start));
+    const char *file = start + bytes + 1;
+    if (!bytes || file >= end || file[-1] != ':' || *file == ':')
+        return false;
+    size_t file_bytes = (size_t)(end - file);
+    bool is_made_up = *file == '<' && end[-1] == '>'; /* "<string>" */
+    if (!is_made_up && !memchr(file, '/', file_bytes) && !memchr(file, '.', file_bytes))
+        return false;
     result->name = start;
-    result->name_bytes = colon ? (size_t)(colon - start) : bytes;
-    if (!colon)
-        return;
-    result->file = colon + 1;
-    result->file_bytes = bytes - result->name_bytes - 1;
+    result->name_bytes = bytes;
+    result->file = file;
+    result->file_bytes = file_bytes;
+    return true;
 }
 
-static void take_tier(struct frame_name *result, const char *symbol)
+static void take_tier(struct frame_name *result)
 {
+    const char *symbol = result->name;
     struct tier_mark mark = tier_mark_of(symbol, result->name_bytes);
-    if (!mark.bytes)
-        return;
     tier_mark_text(symbol, mark, result->tier);
-    result->interpreted = strcmp(result->tier, v8_bytecode) == 0 || strstr(result->tier, "LLInt") ||
-                          begins(result->tier, strlen(result->tier), "Interpreter");
-    if (tier_mark_is_v8(mark))
-        take_v8(result, mark);
-    else if (mark.at == 0) {
-        result->name += mark.bytes;
-        result->name_bytes -= mark.bytes;
-    } else {
-        result->name_bytes = mark.at;
+    result->interpreted = tier_is_interpreter(result->tier);
+    result->name_bytes = tier_mark_own_name(symbol, result->name_bytes, mark, &result->name);
+    if (mark.form == TIER_IS_NONE || mark.form == TIER_OF_V8)
+        take_place(result);
+    if (mark.form == TIER_OF_V8_WASM) {
+        result->number = result->name + result->name_bytes + 1;
+        result->number_bytes = (size_t)(symbol + mark.at - result->number);
     }
 }
 
@@ -124,12 +101,8 @@ struct frame_name frame_name_of_jit(const char *symbol, size_t bytes)
         result.inlined = true;
         result.name_bytes -= sizeof inlined - 1;
     }
-    if (begins(symbol, bytes, "py::"))
-        take_python(&result);
-    else
-        take_tier(&result, symbol);
-    if (!result.tier[0] && !result.file && !begins(symbol, bytes, "py::"))
-        take_place(&result);
+    if (!take_python(&result))
+        take_tier(&result);
     if (begins(symbol, bytes, "Interpreter") && bytes == strlen("Interpreter"))
         result.interpreted = true; /* HotSpot's */
     if (result.name_bytes == 0) {

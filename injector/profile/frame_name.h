@@ -4,13 +4,14 @@
  *     JS:*hot /srv/app.js:12:5         hot, TurboFan, /srv/app.js:12
  *     JS:~                             (anonymous), bytecode: the interpreter
  *     py::leaf:/srv/work.py            leaf, /srv/work.py
+ *     JS:fib-3-liftoff                 fib, Liftoff, number 3
  *     hot (inlined)                    hot, inlined: as perfjit inject names such frames
  *     fib [tier2]                      fib, tier2
  */
 #ifndef PERFJIT_FRAME_NAME_H
 #define PERFJIT_FRAME_NAME_H
 
-#include "injector/inject/layout/tier_mark.h"
+#include "injector/log/code/tier_mark.h"
 
 #include <stdbool.h>
 
@@ -19,7 +20,9 @@ struct frame_name {
     size_t name_bytes;
     const char *file; /* in SYMBOL; or NULL */
     size_t file_bytes;
-    uint32_t line; /* 0: not known */
+    uint32_t line;       /* 0: not known */
+    const char *number;  /* in its module of WebAssembly; in SYMBOL */
+    size_t number_bytes; /* 0: it has none */
     char tier[TIER_TEXT_BYTES];
     bool inlined, interpreted;
 };

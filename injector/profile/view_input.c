@@ -1,6 +1,7 @@
 /* See view_input.h. */
 #include "injector/profile/view_input.h"
 
+#include "injector/files/input_guard.h"
 #include "injector/files/interruption.h"
 #include "injector/files/output_file.h"
 #include "injector/profile/profile_events.h"
@@ -17,7 +18,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-enum { EXIT_DONE = 0, EXIT_FAILED = 1, EXIT_SKIPPED = 3 };
+enum { EXIT_DONE = 0, EXIT_FAILED = 1, EXIT_USAGE = 2, EXIT_SKIPPED = 3 };
 
 /* ---- The command line ---- */
 
@@ -149,15 +150,51 @@ static int refuse_bench(const char *path, struct findings *findings)
                           path, path);
 }
 
-static int read_recording(struct view_input *input, const struct view_request *request,
-                          struct findings *findings)
+static int read_once(struct view_input *input, const struct view_request *request,
+                     struct findings *findings)
 {
     if (open_recording(input, request, findings))
         return -1;
     const struct profile_source source = {&input->recording.records, &input->recording.processes,
                                           input->recording.timelines, request->recording.root,
                                           request->lines};
-    return profile_reading_go(&input->profile, &source, findings);
+    if (profile_reading_go(&input->profile, &source, findings))
+        return -1;
+    if (input->profile.has_long_chains &&
+        cut_chains_count(&input->cuts, input->recording.records.file))
+        return report_failure(findings, "out of memory");
+    return 0;
+}
+
+static int read_recording(struct view_input *input, const struct view_request *request,
+                          struct findings *findings)
+{
+    int result = read_once(input, request, findings);
+    while (result && recording_begin_anew(&input->recording, findings)) {
+        call_profile_free(&input->profile);
+        result = read_once(input, request, findings);
+    }
+    return result;
+}
+
+bool view_input_lack(const struct view_input *input, size_t index, char *text, size_t size)
+{
+    const struct losses *losses = &input->recording.records.losses;
+    if (losses_any(losses) && index-- == 0)
+        losses_text(losses, text, size);
+    else if (input->cuts.cut && index == 0)
+        cut_chains_text(&input->cuts, text, size);
+    else
+        return false;
+    return true;
+}
+
+void view_input_put_lacks(const struct view_input *input, const struct view_request *request,
+                          FILE *stream)
+{
+    char text[VIEW_LACK_BYTES];
+    for (size_t i = 0; !request->quiet && view_input_lack(input, i, text, sizeof text); i++)
+        printable_line(stream, "%s%s", stream == stderr ? "perfjit: " : "", text);
 }
 
 static const char *event_name(const struct view_input *input, size_t event)
@@ -205,17 +242,6 @@ static int choose_event(struct view_input *input, const struct view_request *req
     return 0;
 }
 
-/* A recording can't be made again. */
-static int check_output(const char *path, const char *output, struct findings *findings)
-{
-    struct stat in, out;
-    if (output && stat(path, &in) == 0 && stat(output, &out) == 0 && in.st_dev == out.st_dev &&
-        in.st_ino == out.st_ino)
-        return report_failure(findings,
-                              "%s: is the input as well; name another output with -o FILE", output);
-    return 0;
-}
-
 static int count_totals(struct view_input *input, struct findings *findings)
 {
     profile_totals_free(&input->totals);
@@ -257,7 +283,9 @@ int view_input_open(struct view_input *input, const struct view_request *request
     if (!request->quiet)
         progress_open(&findings->progress, stderr);
     interruption_watch_files();
-    if (check_output(input->path, request->output, findings) || refuse_bench(input->path, findings))
+    input_guard_output(request->output);
+    input_guard_input_at(input->path);
+    if (input_guard_check(findings) || refuse_bench(input->path, findings))
         return -1;
     input->choice = (struct profile_choice){0, request->pid, request->weight};
     if (run_file_is(input->path) ? run_file_read(&input->profile, input->path, RUN_EACH, findings)
@@ -349,7 +377,10 @@ int view_end(int result, struct view_request *request, struct findings *findings
         findings_print(findings, stderr);
     if (findings->failure[0])
         printable_line(stderr, "perfjit: %s", findings->failure);
-    int status = result ? EXIT_FAILED : findings_lost(findings) ? EXIT_SKIPPED : EXIT_DONE;
+    int status = findings->is_misuse       ? EXIT_USAGE
+                 : result                  ? EXIT_FAILED
+                 : findings_lost(findings) ? EXIT_SKIPPED
+                                           : EXIT_DONE;
     findings_free(findings);
     view_request_free(request);
     interruption_pass_on();

@@ -5,6 +5,7 @@
 #include "injector/arrays/bisect.h"
 #include "injector/recording/life_moment.h"
 #include "injector/recording/perf_data/perf_format.h"
+#include "injector/recording/perf_data/perf_sample.h"
 #include "jitdump/format/byte_cursor.h"
 
 #include <stdbool.h>
@@ -85,7 +86,8 @@ static bool read_task(struct thread_event *event, const struct perf_file *file,
     event->time_ns = task.time_ns;
     event->pid = task.pid;
     event->tid = task.tid;
-    event->creator = task.parent_tid;
+    event->creator_pid = task.parent_pid;
+    event->creator_tid = task.parent_tid;
     return event->kind != THREAD_FORKED || event->tid == event->pid;
 }
 
@@ -126,7 +128,10 @@ int thread_list_take(struct thread_list *list, const struct perf_file *file,
     case PERF_RECORD_COMM:
     case PERF_RECORD_FORK:
     case PERF_RECORD_EXIT:
-        return read_task(&event, file, record) ? add_event(list, &event) : 0;
+        if (!read_task(&event, file, record))
+            return 0;
+        event.late = event.kind == THREAD_NAMED && event.time_ns == 0 && list->sightings.count > 0;
+        return add_event(list, &event);
     default:
         if (!perf_record_is_map(record) && record->type != PERF_RECORD_NAMESPACES)
             return 0;
@@ -205,7 +210,6 @@ static struct live_thread *find(const struct thread_sweep *sweep, uint32_t tid)
     return NULL;
 }
 
-/* One that is added has no name. */
 static struct live_thread *find_or_add(struct thread_sweep *sweep, uint32_t tid, uint64_t time_ns)
 {
     struct live_thread *thread = find(sweep, tid);
@@ -213,9 +217,7 @@ static struct live_thread *find_or_add(struct thread_sweep *sweep, uint32_t tid,
         return thread;
     if (array_reserve(sweep->threads, sweep->count, sweep->capacity))
         return NULL;
-    sweep->threads[sweep->count] =
-        (struct live_thread){tid, time_ns, tid == sweep->pid ? THREAD_NO_NAME : THREAD_NEVER_NAMED,
-                             THREAD_NO_NAMESPACES};
+    sweep->threads[sweep->count] = (struct live_thread){tid, time_ns, THREAD_NO_NAMESPACES};
     return &sweep->threads[sweep->count++];
 }
 
@@ -228,16 +230,6 @@ static void end_thread(struct thread_sweep *sweep, const struct thread_event *ev
         sweep->main_ended = true;
         sweep->main_end_ns = event->time_ns;
     }
-}
-
-/* The name that a thread has from its creator.  A main thread without a name has its own from a
- * fork. */
-static size_t inherited_name(const struct thread_sweep *sweep, uint32_t creator_tid)
-{
-    const struct live_thread *creator = find(sweep, creator_tid);
-    return creator                     ? creator->name
-           : creator_tid == sweep->pid ? THREAD_NO_NAME
-                                       : THREAD_NEVER_NAMED;
 }
 
 /* The kernel's last samples in a main thread may come after its EXIT. */
@@ -269,16 +261,12 @@ static int play(struct thread_sweep *sweep, size_t index)
         keep_main(sweep);
     if (event->kind == THREAD_FORKED)
         sweep->count = 0;
-    size_t born_name =
-        event->kind == THREAD_BORN ? inherited_name(sweep, event->creator) : THREAD_NEVER_NAMED;
     size_t count = sweep->count;
     struct live_thread *thread = find_or_add(sweep, event->tid, event->time_ns);
     if (!thread)
         return -1;
     if (event->kind == THREAD_BORN)
-        *thread = (struct live_thread){event->tid, event->time_ns, born_name, THREAD_NO_NAMESPACES};
-    if (event->kind == THREAD_NAMED)
-        thread->name = index;
+        *thread = (struct live_thread){event->tid, event->time_ns, THREAD_NO_NAMESPACES};
     if (event->kind == THREAD_NAMESPACES)
         thread->namespaces = index;
     note_main(sweep, event, event->kind == THREAD_BORN || sweep->count > count);

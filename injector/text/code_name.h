@@ -12,10 +12,6 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-/* How many bytes the UTF-8 character at the start of the BYTES bytes at TEXT has; 0 if it is not
- * one. */
-size_t utf8_bytes(const char *text, size_t bytes);
-
 /* Whether the BYTES bytes at NAME can be printed: UTF-8 without control characters.  A name that
  * can't is reported as the producer's fault. */
 bool code_name_is_printable(const char *name, size_t bytes);

@@ -1,7 +1,7 @@
 /* See json_writer.h. */
 #include "injector/text/json_writer.h"
 
-#include "injector/text/code_name.h"
+#include "injector/text/character.h"
 #include "injector/text/printable_text.h"
 
 #include <inttypes.h>
@@ -9,15 +9,21 @@
 
 /* ---- Text ---- */
 
-/* Put the UTF-8 character of BYTES bytes at TEXT, all of which that is not printable are of the
- * first plane. */
-static void put_escaped(FILE *stream, const char *text, size_t bytes)
+void json_put_escaped(FILE *stream, const char *text, size_t bytes)
 {
-    const unsigned char *at = (const unsigned char *)text;
-    fprintf(stream, "\\u%04x",
-            bytes == 1   ? at[0]
-            : bytes == 2 ? (at[0] & 0x1fu) << 6 | (at[1] & 0x3fu)
-                         : (at[0] & 0xfu) << 12 | (at[1] & 0x3fu) << 6 | (at[2] & 0x3fu));
+    uint32_t code = utf8_code(text, bytes);
+    if (code >= 0x10000) {
+        fprintf(stream, "\\u%04x", 0xd800u + ((code - 0x10000) >> 10));
+        code = 0xdc00 + ((code - 0x10000) & 0x3ff);
+    }
+    fprintf(stream, "\\u%04x", code);
+}
+
+/* The same as a person sees it: as text has it. */
+static void put_shown(FILE *stream, const char *text, size_t bytes)
+{
+    for (size_t i = 0; i < bytes; i++)
+        fprintf(stream, "\\\\x%02x", (unsigned char)text[i]);
 }
 
 static void put_quoted(const struct json_writer *json, const char *text, size_t size)
@@ -30,8 +36,10 @@ static void put_quoted(const struct json_writer *json, const char *text, size_t 
             fprintf(stream, "\\%c", text[at]);
         else if (bytes == 0)
             fputs("\\ufffd", stream);
+        else if (json->shown && printable_bytes(text + at, size - at) == 0)
+            put_shown(stream, text + at, bytes);
         else if ((json->viewed && text[at] == '<') || printable_bytes(text + at, size - at) == 0)
-            put_escaped(stream, text + at, bytes);
+            json_put_escaped(stream, text + at, bytes);
         else
             fwrite(text + at, 1, bytes, stream);
     }

@@ -16,9 +16,16 @@ struct json_writer {
     /* For a page, or for a tool whose format says number: "<" is escaped, and every number is one.
      * Their readers take doubles. */
     bool viewed;
+    /* For a page that shows its texts as they are: what is not printable is written as text has it,
+     * by \xNN.  Else it is escaped by \uXXXX, and readers get the text itself. */
+    bool shown;
     bool comma; /* something stands in front of the next value */
     unsigned depth;
 };
+
+/* Put the UTF-8 character of BYTES bytes at TEXT by its numbers of UTF-16: \uXXXX, once or twice.
+ */
+void json_put_escaped(FILE *stream, const char *text, size_t bytes);
 
 void json_object(struct json_writer *json, const char *key);
 void json_array(struct json_writer *json, const char *key);

@@ -1,42 +1,27 @@
 /* See printable_text.h. */
 #include "injector/text/printable_text.h"
 
-#include "injector/text/code_name.h"
+#include "injector/text/character.h"
 
 #include <stdarg.h>
-#include <stdbool.h>
-#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
-/* The code point of the UTF-8 character of BYTES bytes at TEXT. */
-static uint32_t code_point(const char *text, size_t bytes)
-{
-    const unsigned char *at = (const unsigned char *)text;
-    uint32_t code = bytes == 1 ? at[0] : at[0] & (0x7fu >> bytes);
-    for (size_t i = 1; i < bytes; i++)
-        code = code << 6 | (at[i] & 0x3f);
-    return code;
-}
-
-static bool is_control(uint32_t code)
-{
-    return code < 0x20 || (code >= 0x7f && code < 0xa0);
-}
-
-/* Line separators, and characters that make a terminal reorder the text around them. */
-static bool is_layout(uint32_t code)
-{
-    return code == 0x061c || code == 0x200e || code == 0x200f ||
-           (code >= 0x2028 && code <= 0x202e) || (code >= 0x2066 && code <= 0x2069) ||
-           code == 0xfeff;
-}
-
 size_t printable_bytes(const char *text, size_t size)
 {
-    size_t bytes = utf8_bytes(text, size);
-    uint32_t code = bytes ? code_point(text, bytes) : 0;
-    return is_control(code) || is_layout(code) ? 0 : bytes;
+    size_t count;
+    return character_at(text, size, &count) == CHARACTER_PLAIN ? count : 0;
+}
+
+bool printable_is(const char *text)
+{
+    size_t left = strlen(text), bytes;
+    if (characters_are_plain_ascii(text, left))
+        return true;
+    for (; left; left -= bytes, text += bytes)
+        if ((bytes = printable_bytes(text, left)) == 0)
+            return false;
+    return true;
 }
 
 void printable_put(FILE *stream, const char *text)

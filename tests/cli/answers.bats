@@ -463,12 +463,12 @@ leave_code() {
 @test "the recording itself is no output" {
     cp fp kept
     ln -f kept other
-    for output in kept ./kept other; do
-        run --separate-stderr perfjit export -q -f folded -o $output kept
-        exits 1
-        says "$output: is the input as well"
-        run --separate-stderr perfjit flamegraph -q -o $output kept
-        exits 1
+    for target in kept ./kept other; do
+        run --separate-stderr perfjit export -q -f folded -o $target kept
+        exits 2
+        says "$target: is an input as well"
+        run --separate-stderr perfjit flamegraph -q -o $target kept
+        exits 2
     done
     cmp fp kept
     perfjit flamegraph -q - <kept | head -1 | grep -q '^<!doctype html>'

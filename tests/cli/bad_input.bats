@@ -499,7 +499,7 @@ check_mount() {
     ln -s same.data symbolic.data
     ln same.data hard.data
     for output in same.data ./same.data symbolic.data hard.data; do
-        refused 2 "$output: is the input as well" "-o FILE" -- inject -i same.data -o "$output"
+        refused 2 "$output: is an input as well" "-o FILE" -- inject -i same.data -o "$output"
     done
     cmp same.data "$sound"
 }

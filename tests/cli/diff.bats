@@ -196,7 +196,7 @@ END
     for out in "-o base2" "--json new3" "--markdown ./base1" "--html $PWD/new6"; do
         # shellcheck disable=SC2086
         run perfjit diff -q $out --base base? --new new?
-        [ "$status" = 1 ] || complain "$out: $status"
+        [ "$status" = 2 ] || complain "$out: $status"
         [[ "$output" == *"is an input as well"* ]] || complain "$out: $output"
     done
     [ "$(cat base? new? | cksum)" = "$sum" ]

@@ -50,9 +50,8 @@ static void put_added(const struct run *run)
 
 static void take_census(struct recorded_processes *run)
 {
-    const struct census_question question = {.records = &run->records,
-                                             .processes = &run->processes,
-                                             .timelines = run->timelines};
+    const struct census_question question = {
+        .records = &run->records, .processes = &run->processes, .timelines = run->timelines};
     struct sample_census census;
     promise(sample_census_take(&census, &question, &run->findings) == 0, "samples are counted");
     promise(census.samples == census.outside_user + census.incomplete + census.in_files +

@@ -137,6 +137,23 @@ static void check_parts(const struct perf_record *record, const struct sample_fo
     check_part(record, sample.user_stack.bytes, sample.user_stack.size);
 }
 
+/* Every address that a report of the sample names. */
+static void check_stack(const struct perf_record *record, const struct sample_format *format)
+{
+    struct perf_sample sample;
+    struct stack_address address;
+    size_t count = 0;
+    if (!perf_sample_read(&sample, format, record, SAMPLE_FIELDS))
+        return;
+    struct stack_reading reading = stack_reading_begin(&sample);
+    for (; stack_reading_next(&reading, &address); count++)
+        promise(address.mode <= PERF_MISC_GUEST_USER &&
+                    (!address.seen || !address.called || count == 0),
+                "an address has a mode, and a place that was seen is no call");
+    promise(count <= sample.chain.count + sample.branches.count + 1,
+            "a stack has no more addresses than chain and branches");
+}
+
 static void read_record(struct byte_cursor *cursor, bool has_stack)
 {
     struct sample_format format = {.sample_type = cursor_u64(cursor)};
@@ -146,8 +163,10 @@ static void read_record(struct byte_cursor *cursor, bool has_stack)
     size_t size =
         cursor_left(cursor) < RECORD_MOST_BYTES ? cursor_left(cursor) : (size_t)RECORD_MOST_BYTES;
     const uint8_t *bytes = cursor_bytes(cursor, size);
-    struct perf_record record = {
-        .bytes = bytes, .size = (uint16_t)size, .type = PERF_RECORD_SAMPLE};
+    struct perf_record record = {.bytes = bytes,
+                                 .size = (uint16_t)size,
+                                 .type = PERF_RECORD_SAMPLE,
+                                 .misc = size ? bytes[0] : 0};
     struct perf_sample sample;
     if (has_stack)
         format.sample_type |= PERF_SAMPLE_REGS_USER | PERF_SAMPLE_STACK_USER;
@@ -155,9 +174,10 @@ static void read_record(struct byte_cursor *cursor, bool has_stack)
     if (!bytes || size < PERF_RECORD_HEADER_BYTES)
         return;
     check_parts(&record, &format);
+    check_stack(&record, &format);
     if (!user_stacks_read(&sample, &format, &record))
         return;
-    promise(user_stacks_kernel_entries(&sample) <= sample.chain.count,
+    promise(perf_sample_user_entry(&sample) <= sample.chain.count,
             "the kernel's part is a part of the chain");
     promise(user_stacks_most_frames(&sample) <= RECORD_MOST_BYTES / 8, "frames have room");
 }

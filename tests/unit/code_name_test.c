@@ -37,6 +37,13 @@ static void test_names_become_fit_to_print(void **state)
     assert_cleaned("\xc2\xa0\xf4\x8f\xbf\xbf\xf4\x90\x80\x80", "\xc2\xa0\xf4\x8f\xbf\xbf????");
 }
 
+/* They stay in names, and outputs escape them. */
+static void test_hidden_characters_stay(void **state)
+{
+    (void)state;
+    assert_cleaned("a\u202eb\u200b\U000e0041", "a\u202eb\u200b\U000e0041");
+}
+
 /* A character that the name's end cuts is not completed by what stands behind it. */
 static void test_names_are_read_up_to_their_end(void **state)
 {
@@ -50,6 +57,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_names_become_fit_to_print),
+        cmocka_unit_test(test_hidden_characters_stay),
         cmocka_unit_test(test_names_are_read_up_to_their_end),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -113,6 +113,16 @@ static void test_text_in_a_page(void **state)
     assert_written("\"\\u003c/script>\\u2028\"");
 }
 
+/* Readers of JSON get the text itself; people who look at a page see what is in it. */
+static void test_hidden_text(void **state)
+{
+    (void)state;
+    json_text(&json, NULL, "\u202e\u200b\U000e0041");
+    json.shown = true;
+    json_text(&json, NULL, "\u202e\x1b\\\xff");
+    assert_written("\"\\u202e\\u200b\\udb40\\udc41\",\"\\\\xe2\\\\x80\\\\xae\\\\x1b\\\\\\ufffd\"");
+}
+
 static void put_numbers(void)
 {
     json_array(&json, NULL);
@@ -149,6 +159,7 @@ int main(void)
         TEST(test_one_after_another),
         TEST(test_text),
         TEST(test_text_in_a_page),
+        TEST(test_hidden_text),
         TEST(test_numbers_are_exact),
         TEST(test_numbers_of_viewers_are_numbers),
     };

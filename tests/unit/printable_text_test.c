@@ -44,6 +44,22 @@ static void test_text_in_another_order_is_escaped(void **state)
     assert_printed("\xe2\x81\xa6", "\\xe2\\x81\\xa6"); /* U+2066 */
     assert_printed("\xe2\x80\xa8", "\\xe2\\x80\\xa8"); /* U+2028 */
     assert_printed("\xe2\x80\xb0", "\xe2\x80\xb0");    /* U+2030, per mille */
+    assert_printed("\u061c\u200e\u200f", "\\xd8\\x9c\\xe2\\x80\\x8e\\xe2\\x80\\x8f");
+}
+
+/* Each range's ends, and what is beside it. */
+static void test_invisible_text_is_escaped(void **state)
+{
+    (void)state;
+    assert_printed("\u00ad\u00ac\u00ae", "\\xc2\\xad\u00ac\u00ae");
+    assert_printed("\u200a\u200b\u200d\u2010", "\u200a\\xe2\\x80\\x8b\\xe2\\x80\\x8d\u2010");
+    assert_printed("\u205f\u2060\u206f\u2070", "\u205f\\xe2\\x81\\xa0\\xe2\\x81\\xaf\u2070");
+    assert_printed("\ufdff\ufe0f\ufe10", "\ufdff\\xef\\xb8\\x8f\ufe10");
+    assert_printed("\U000dffff\U000e0000\U000e0fff\U000e1000",
+                   "\U000dffff\\xf3\\xa0\\x80\\x80\\xf3\\xa0\\xbf\\xbf\U000e1000");
+    assert_true(printable_is("gr\u00f6\u00dfe"));
+    assert_false(printable_is("gr\u00f6\u200b\u00dfe"));
+    assert_false(printable_is("a\tb"));
 }
 
 static void test_what_is_no_utf8_is_escaped(void **state)
@@ -90,6 +106,7 @@ int main(void)
         cmocka_unit_test(test_printable_text_stays),
         cmocka_unit_test(test_controls_are_escaped),
         cmocka_unit_test(test_text_in_another_order_is_escaped),
+        cmocka_unit_test(test_invisible_text_is_escaped),
         cmocka_unit_test(test_what_is_no_utf8_is_escaped),
         cmocka_unit_test(test_a_line_is_one),
         cmocka_unit_test(test_a_long_line_is_whole),

@@ -357,6 +357,23 @@ static void test_what_is_uneven_is_told_and_nothing_else(void **state)
     assert_ptr_equal(strstr(told, "the runs of a side became slower one after the other"), told);
 }
 
+static void test_lost_samples_of_either_side_are_told(void **state)
+{
+    (void)state;
+    char told[2048] = "";
+    struct bench_list list = {.order = ORDER_TOGETHER};
+    for (int i = 0; i < 4; i++) {
+        struct bench_run run = {.side = i % 2 ? BENCH_NEW : BENCH_BASE, .file = "1.run"};
+        run.numbers[RUN_SAMPLES] = 300;
+        run.numbers[RUN_LOST] = i == 3 ? 100 : i == 2 ? 1 : 0;
+        assert_int_equal(bench_list_add_run(&list, &run), 0);
+    }
+    const struct balance_side base = {&list, BENCH_BASE}, new = {&list, BENCH_NEW};
+    assert_int_equal(bench_balance_tell(&base, &new, ORDER_TOGETHER, append, told), 0);
+    assert_ptr_equal(strstr(told, "perf lost samples in 2 of 4 runs, up to 25.0 % of a run"), told);
+    bench_list_free(&list);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -368,6 +385,7 @@ int main(void)
         cmocka_unit_test(test_a_list_is_read_and_each_cut_is_noticed),
         cmocka_unit_test(test_wrong_lines_are_refused_with_their_number),
         cmocka_unit_test(test_what_is_uneven_is_told_and_nothing_else),
+        cmocka_unit_test(test_lost_samples_of_either_side_are_told),
     };
     return cmocka_run_group_tests(tests, make_scratch, remove_scratch);
 }

@@ -1,5 +1,5 @@
 /* What in a name says its tier. */
-#include "injector/inject/layout/tier_mark.h"
+#include "injector/log/code/tier_mark.h"
 
 #include "tests/unit/scratch.h"
 
@@ -37,6 +37,39 @@ static void test_v8(void **state)
     assert_mark("JS:*o*", "JS:o*", "TurboFan");
 }
 
+static void test_wasm(void **state)
+{
+    (void)state;
+    assert_mark("JS:fib-3-liftoff", "JS:fib-3", "Liftoff");
+    assert_mark("JS:fib-3-turbofan", "JS:fib-3", "TurboFan");
+    assert_mark("Function:-3-turbofan", "Function:-3", "TurboFan");
+    assert_mark("JS:fib-liftoff", "JS:fib-liftoff", "");
+    assert_mark("JS:3-liftoff", "JS:3-liftoff", "");
+    assert_mark("fib-3-liftoff", "fib-3-liftoff", "");
+    assert_mark("JSC-WasmOMG: fib", "fib", "JSC-WasmOMG");
+    assert_mark("JSC-WasmBBQ: fib", "fib", "JSC-WasmBBQ");
+}
+
+static void assert_own(const char *name, const char *own)
+{
+    const char *start;
+    size_t bytes = tier_mark_own_name(name, strlen(name), tier_mark_of(name, strlen(name)), &start);
+    char text[128];
+    snprintf(text, sizeof text, "%.*s", (int)bytes, start);
+    assert_string_equal(text, own);
+}
+
+static void test_own_names(void **state)
+{
+    (void)state;
+    assert_own("JS:o*'fib /a.js:1:2", "fib /a.js:1:2");
+    assert_own("JS:a b-3-liftoff", "a b");
+    assert_own("JSC-DFG: fib", "fib");
+    assert_own("tj::fib [tier2]", "tj::fib");
+    assert_own("plain", "plain");
+    assert_own("JS:", "JS:");
+}
+
 static void test_brackets(void **state)
 {
     (void)state;
@@ -66,10 +99,9 @@ static void test_what_is_none(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_v8),
-        cmocka_unit_test(test_brackets),
-        cmocka_unit_test(test_prefixes),
-        cmocka_unit_test(test_what_is_none),
+        cmocka_unit_test(test_v8),        cmocka_unit_test(test_wasm),
+        cmocka_unit_test(test_own_names), cmocka_unit_test(test_brackets),
+        cmocka_unit_test(test_prefixes),  cmocka_unit_test(test_what_is_none),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -2,7 +2,7 @@
 #include "injector/history/process/inlined_calls.h"
 
 #include "injector/arrays/array.h"
-#include "injector/text/code_name.h"
+#include "injector/log/code/jit_name.h"
 #include "jitdump/format/byte_sink.h"
 
 #include <stdio.h>
@@ -64,7 +64,7 @@ static int name_of(struct inlined_name *name, const struct line_inline *call)
 {
     const bool is_placed = call->decl_file.bytes && call->decl_line;
     *name = (struct inlined_name){
-        .text = code_name_clean(call->name.text ? call->name.text : "", call->name.bytes),
+        .text = jit_name_shown(call->name.text ? call->name.text : "", call->name.bytes),
         .file = is_placed ? strndup(call->decl_file.text, call->decl_file.bytes) : NULL,
         .line = is_placed ? call->decl_line : 0};
     if (!name->text || (is_placed && !name->file))

@@ -97,13 +97,13 @@ static int take_refusals(struct jit_processes *processes, const struct dump_clai
 {
     for (size_t i = 0; i < claims->count; i++) {
         const struct dump_claim *claim = &claims->items[i];
-        if (claim->state != CLAIM_REFUSED)
+        if (claim->state != CLAIM_REFUSED && !claim->anew_ns)
             continue;
         if (array_reserve(processes->refused, processes->refused_count,
                           processes->refused_capacity))
             return report_failure(findings, "out of memory");
-        processes->refused[processes->refused_count++] =
-            (struct refused_dump){claim->life, claim->refusal};
+        processes->refused[processes->refused_count++] = (struct refused_dump){
+            claim->life, claim->anew_ns ? FINDING_DUMP_ANEW : claim->refusal, claim->anew_ns};
     }
     return 0;
 }

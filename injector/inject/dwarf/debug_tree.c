@@ -4,7 +4,7 @@
 #include "injector/arrays/array.h"
 #include "injector/inject/dwarf/debug_abbrev.h"
 #include "injector/inject/dwarf/debug_room.h"
-#include "injector/text/code_name.h"
+#include "injector/log/code/jit_name.h"
 
 #include <dwarf.h>
 #include <stdlib.h>
@@ -33,9 +33,9 @@ static uint32_t add_string(struct debug_tree *tree, struct line_text text)
 /* A function's name, as a symbol table would have it. */
 static uint32_t add_name(struct debug_tree *tree, struct line_text name)
 {
-    if (!name.text || code_name_is_clean(name.text, name.bytes))
+    if (!name.text)
         return add_string(tree, name);
-    char *clean = code_name_clean(name.text, name.bytes);
+    char *clean = jit_name_shown(name.text, name.bytes);
     tree->failed |= !clean;
     uint32_t number = clean ? debug_strings_add(&tree->strings, clean, strlen(clean)) : 0;
     free(clean);

@@ -3,6 +3,7 @@
 
 #include "injector/arrays/array.h"
 #include "injector/files/file_mask.h"
+#include "injector/files/input_guard.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -52,6 +53,8 @@ int dso_dir_open(struct dso_dir *dir, const char *path, bool own, struct finding
         return report_failure(findings, "%s: can't use it for the ELF files: %s", path,
                               strerror(errno));
     struct stat status;
+    if (input_guard_check(findings))
+        return -1;
     if (lstat(dir->path, &status) == 0 && !S_ISDIR(status.st_mode))
         return report_failure(findings, "%s: is in the way of the directory for the ELF files",
                               path);

@@ -3,7 +3,7 @@
 
 #include "injector/arrays/array.h"
 #include "injector/inject/layout/image_plan.h"
-#include "injector/inject/layout/tier_mark.h"
+#include "injector/log/code/tier_mark.h"
 
 #include <elf.h>
 #include <inttypes.h>

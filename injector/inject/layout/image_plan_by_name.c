@@ -110,7 +110,7 @@ static uint32_t count_places(const struct name_planner *planner, const struct na
 static struct image_row row_of(const struct name_planner *planner, const struct name_group *group,
                                const struct jit_function *first)
 {
-    struct tier_mark cut = {0, 0};
+    struct tier_mark cut = {.form = TIER_IS_NONE};
     if (planner->rows == ROWS_FUNCTION)
         cut = tier_mark_of(first->name, first->name_bytes);
     return (struct image_row){(uint32_t)current(planner)->body_count, count_places(planner, group),

@@ -3,7 +3,7 @@
 #define PERFJIT_NAME_GROUPS_H
 
 #include "injector/inject/layout/jit_image.h"
-#include "injector/inject/layout/tier_mark.h"
+#include "injector/log/code/tier_mark.h"
 
 /* The unit of one row in perf. */
 enum image_rows {

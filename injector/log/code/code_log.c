@@ -3,7 +3,9 @@
 
 #include "injector/arrays/array.h"
 #include "injector/arrays/run_sort.h"
+#include "injector/log/code/jit_name.h"
 #include "injector/text/code_name.h"
+#include "injector/text/printable_text.h"
 
 #include <string.h>
 #include <xxhash.h>
@@ -135,15 +137,34 @@ void code_log_convert(struct code_log *log, const struct jit_clock *clock)
 const char *code_log_shown_name(struct code_log *log, const char *name, size_t *bytes,
                                 bool terminated)
 {
-    if (terminated && code_name_is_clean(name, *bytes))
+    char *plain = jit_name_demangled(name, *bytes);
+    if (!plain && terminated && code_name_is_clean(name, *bytes))
         return name;
-    if (array_reserve(log->names, log->name_count, log->name_capacity))
-        return NULL;
-    char *clean = code_name_clean(name, *bytes);
+    char *clean = array_reserve(log->names, log->name_count, log->name_capacity) ? NULL
+                  : plain ? code_name_clean(plain, strlen(plain))
+                          : code_name_clean(name, *bytes);
+    free(plain);
     if (!clean)
         return NULL;
     *bytes = strlen(clean);
     return log->names[log->name_count++] = clean;
+}
+
+int code_log_print_names(struct code_log *log)
+{
+    for (size_t i = 0; i < log->function_count; i++) {
+        struct jit_function *function = &log->functions[i];
+        if (!function->name || printable_is(function->name))
+            continue;
+        char *name = array_reserve(log->names, log->name_count, log->name_capacity)
+                         ? NULL
+                         : printable_copy(function->name);
+        if (!name)
+            return -1;
+        log->names[log->name_count++] = name;
+        jit_function_set_name(function, name, strlen(name));
+    }
+    return 0;
 }
 
 int code_log_add_named(struct code_log *log, uint32_t dump_index, uint64_t time_ns, uint64_t addr,

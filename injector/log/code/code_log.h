@@ -174,6 +174,10 @@ struct jit_function *code_event_function(const struct code_log *log,
 
 void jit_function_set_name(struct jit_function *function, const char *name, size_t bytes);
 
+/* Make the names of all functions printable (printable_text.h), for ELF files: perf and debuggers
+ * print them as they are.  Returns 0, or -1 without memory. */
+int code_log_print_names(struct code_log *log);
+
 /* The index of a CIE in LOG equal to CIE, added if there is none among the last ones; UINT32_MAX
  * without memory. */
 uint32_t code_log_intern_cie(struct code_log *log, const struct eh_cie *cie);

@@ -1,12 +1,14 @@
 /* See demangle.h. */
 #include "injector/native/symbols/demangle.h"
 
+#include "injector/native/symbols/other_names.h"
+#include "injector/native/symbols/rust_name.h"
+
 #include <setjmp.h>
 #include <stdlib.h>
 #include <string.h>
 
 enum {
-    MOST_BYTES = 1 << 16,   /* of a name that people may have to read */
     MOST_REFERENCES = 10,   /* that a name may have where the runtime's demangler has no bound */
     MOST_UNBOUNDED = 1 << 9 /* bytes of such a name */
 };
@@ -22,8 +24,8 @@ extern int __gcclibcxx_demangle_callback(const char *mangled,
 
 struct demangling {
     jmp_buf too_long;
-    size_t bytes;
-    char name[MOST_BYTES + 1];
+    size_t bytes, most;
+    char name[];
 };
 
 /* A name of 214 bytes can stand for 48 MB, and five more double that: each reference to a part
@@ -31,19 +33,20 @@ struct demangling {
 static void take_piece(const char *text, size_t bytes, void *to)
 {
     struct demangling *run = to;
-    if (run->bytes + bytes > MOST_BYTES)
+    if (bytes > run->most - run->bytes)
         longjmp(run->too_long, 1);
     memcpy(run->name + run->bytes, text, bytes);
     run->bytes += bytes;
 }
 
-static char *demangle_bounded(const char *symbol)
+static char *demangle_bounded(const char *symbol, size_t most)
 {
-    struct demangling *run = malloc(sizeof *run);
+    struct demangling *run = malloc(sizeof *run + most);
     char *name = NULL;
     if (!run)
         return NULL;
     run->bytes = 0;
+    run->most = most;
     if (setjmp(run->too_long) == 0 && __gcclibcxx_demangle_callback(symbol, take_piece, run) == 0 &&
         run->bytes)
         name = strndup(run->name, run->bytes);
@@ -61,15 +64,15 @@ static size_t count_references(const char *symbol)
     return count;
 }
 
-static char *demangle_whole(const char *symbol)
+static char *demangle_whole(const char *symbol, size_t most)
 {
     int status;
     if (__gcclibcxx_demangle_callback)
-        return demangle_bounded(symbol);
+        return demangle_bounded(symbol, most);
     if (count_references(symbol) > MOST_REFERENCES || strlen(symbol) > MOST_UNBOUNDED)
         return NULL;
     char *name = __cxa_demangle(symbol, NULL, NULL, &status);
-    if (name && status == 0)
+    if (name && status == 0 && strlen(name) <= most)
         return name;
     free(name);
     return NULL;
@@ -101,20 +104,54 @@ static char *behind_type(char *name)
     int depth = 0;
     for (char *at = name; *at && (!operator_at || at < operator_at); at++) {
         depth += strchr("<(", *at) ? 1 : strchr(">)", *at) ? -1 : 0;
-        if (*at == ' ' && depth == 0)
+        if (*at == ' ' && depth == 0 && at[1])
             start = at + 1;
     }
     return start;
 }
 
-char *demangle(const char *symbol)
+static char *cxx_name(const char *symbol, size_t most)
 {
-    char *name = symbol[0] == '_' && symbol[1] == 'Z' ? demangle_whole(symbol) : NULL;
+    char *name = demangle_whole(symbol, most);
     char *end = name ? parameters(name) : NULL;
     if (end) {
         *end = '\0';
         char *start = behind_type(name);
         memmove(name, start, strlen(start) + 1);
     }
+    return name;
+}
+
+/* How mangled names begin.  More than one language may have them. */
+static const struct {
+    const char *begin;
+    char *(*read)(const char *symbol, size_t most);
+} languages[] = {
+    {"_R", rust_name},    {"_ZN", rust_name}, {"_Z", cxx_name},   {"_D", d_name},
+    {"caml", ocaml_name}, {"$s", swift_name}, {"$S", swift_name}, {"_$s", swift_name},
+    {"_$S", swift_name},  {"L", java_name},
+};
+
+static bool begins(const char *name, size_t bytes, const char *begin)
+{
+    size_t length = strlen(begin);
+    return bytes >= length && memcmp(name, begin, length) == 0;
+}
+
+bool demangle_may(const char *name, size_t bytes)
+{
+    for (size_t i = 0; i < sizeof languages / sizeof *languages; i++)
+        if (begins(name, bytes, languages[i].begin))
+            return true;
+    return false;
+}
+
+char *demangle(const char *symbol, size_t most)
+{
+    char *name = NULL;
+    size_t bytes = strlen(symbol);
+    for (size_t i = 0; !name && i < sizeof languages / sizeof *languages; i++)
+        if (begins(symbol, bytes, languages[i].begin))
+            name = languages[i].read(symbol, most);
     return name;
 }

@@ -1,14 +1,17 @@
 /* See native_symbols.h. */
 #include "injector/native/symbols/native_symbols.h"
 
+#include "injector/arrays/array.h"
 #include "injector/files/regular_file.h"
 #include "injector/native/debug_file.h"
+#include "injector/native/symbols/demangle.h"
 #include "injector/native/symbols/scope_index.h"
 #include "injector/native/symbols/symbol_index.h"
 
 #include <dwarf.h>
 #include <elfutils/libdwfl.h>
 #include <limits.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -235,7 +238,7 @@ static void find_call(Dwarf_Die *inlined, struct native_place *place)
     place->file = file_of(dwarf_attr(inlined, DW_AT_call_file, &attribute));
 }
 
-/* The name as symbols have it, where that is another than people's. */
+/* The name as symbols have it, or NULL. */
 static const char *symbol_of(Dwarf_Die *function)
 {
     Dwarf_Attribute attribute;
@@ -244,6 +247,82 @@ static const char *symbol_of(Dwarf_Die *function)
     return name ? name
                 : dwarf_formstring(
                       dwarf_attr_integrate(function, DW_AT_MIPS_linkage_name, &attribute));
+}
+
+/* The entry that says what FUNCTION, a call or code of it, is declared as: it stands in its
+ * namespace. */
+static Dwarf_Die declared(const Dwarf_Die *function)
+{
+    enum { MOST_STEPS = 4 };
+    static const unsigned links[] = {DW_AT_abstract_origin, DW_AT_specification};
+    Dwarf_Die die = *function, next;
+    Dwarf_Attribute attribute;
+    for (unsigned i = 0, step = 0; i < 2 && step < MOST_STEPS; step++)
+        if (dwarf_formref_die(dwarf_attr(&die, links[i], &attribute), &next))
+            die = next;
+        else
+            i++;
+    return die;
+}
+
+char *native_name_shown(const char *name)
+{
+    char *plain = demangle(name, DEMANGLED_MOST_BYTES);
+    return plain ? plain : strndup(name, strcspn(name, "@"));
+}
+
+/* Put the name of SPACE; a function's symbol has those that it is in itself. */
+static void put_space(FILE *stream, Dwarf_Die *space)
+{
+    const char *symbol = dwarf_tag(space) == DW_TAG_subprogram ? symbol_of(space) : NULL;
+    char *shown = symbol ? native_name_shown(symbol) : NULL;
+    const char *name = shown ? shown : dwarf_diename(space);
+    if (!name)
+        name = dwarf_tag(space) == DW_TAG_namespace ? "(anonymous namespace)" : "{unnamed}";
+    fprintf(stream, "%s::", name);
+    free(shown);
+}
+
+/* Put the name of FUNCTION behind those of its namespaces, types and functions. */
+static void put_qualified(FILE *stream, struct scope_index *index, Dwarf_Die *function,
+                          const char *name)
+{
+    enum { MOST_SPACES = 32 };
+    Dwarf_Die spaces[MOST_SPACES], die = declared(function);
+    size_t count = scope_index_spaces(index, &die, spaces, MOST_SPACES), outer = 0;
+    while (outer < count &&
+           (dwarf_tag(&spaces[outer]) != DW_TAG_subprogram || !symbol_of(&spaces[outer])))
+        outer++;
+    for (size_t i = outer < count ? outer + 1 : count; i--;)
+        put_space(stream, &spaces[i]);
+    fputs(name, stream);
+}
+
+/* A name with its namespaces, as most languages write them; NULL: there is none, or no memory. */
+static const char *qualified_name(struct native_symbols *symbols, struct scope_index *index,
+                                  Dwarf_Die *function)
+{
+    const char *name = dwarf_diename(function);
+    char *text = NULL;
+    size_t bytes;
+    if (!name || array_reserve(symbols->names, symbols->name_count, symbols->name_capacity))
+        return name;
+    FILE *stream = open_memstream(&text, &bytes);
+    if (!stream)
+        return name;
+    put_qualified(stream, index, function, name);
+    if (fclose(stream)) {
+        free(text);
+        return name;
+    }
+    return symbols->names[symbols->name_count++] = text;
+}
+
+static const char *name_of(struct native_symbols *symbols, struct scope_index *index,
+                           Dwarf_Die *function)
+{
+    const char *symbol = symbol_of(function);
+    return symbol ? symbol : qualified_name(symbols, index, function);
 }
 
 static void find_declaration(Dwarf_Die *function, struct native_place *place)
@@ -255,13 +334,13 @@ static void find_declaration(Dwarf_Die *function, struct native_place *place)
 
 /* From the innermost scope outwards: each inlined call gets a place, whose caller's line is where
  * it was called. */
-static size_t add_inlined(Dwarf_Die *scopes, size_t scope_count, struct native_place *places)
+static size_t add_inlined(struct native_symbols *symbols, struct scope_index *index,
+                          Dwarf_Die *scopes, size_t scope_count, struct native_place *places)
 {
     size_t count = 1;
     for (size_t i = 0; i + 1 < scope_count; i++) {
         places[count] = places[count - 1];
-        places[count - 1].name = dwarf_diename(&scopes[i]);
-        places[count - 1].symbol = symbol_of(&scopes[i]);
+        places[count - 1].name = name_of(symbols, index, &scopes[i]);
         places[count - 1].offset = 0;
         places[count - 1].inlined = true;
         find_declaration(&scopes[i], &places[count - 1]);
@@ -273,8 +352,8 @@ static size_t add_inlined(Dwarf_Die *scopes, size_t scope_count, struct native_p
 /* Put the debug information's entries for ADDR into PLACES, of which the first has the symbol's
  * name.
  */
-static size_t find_places(struct symbol_module *module, Dwarf_Addr addr,
-                          struct native_place *places)
+static size_t find_places(struct native_symbols *symbols, struct symbol_module *module,
+                          Dwarf_Addr addr, struct native_place *places)
 {
     Dwarf_Die scopes[NATIVE_PLACES];
     struct scope_index *index = &module->scopes;
@@ -284,12 +363,12 @@ static size_t find_places(struct symbol_module *module, Dwarf_Addr addr,
     const Dwarf_Addr start = addr - places[0].offset;
     find_line(index, &unit->die, addr, &places[0].file, &places[0].line);
     size_t scope_count = scope_index_at(index, unit, addr, scopes, NATIVE_PLACES);
-    size_t count = scope_count ? add_inlined(scopes, scope_count, places) : 1;
+    size_t count = scope_count ? add_inlined(symbols, index, scopes, scope_count, places) : 1;
     struct native_place *function = &places[count - 1];
     if (scope_count)
         find_declaration(&scopes[scope_count - 1], function);
     if (scope_count && !function->name)
-        function->name = dwarf_diename(&scopes[scope_count - 1]);
+        function->name = name_of(symbols, index, &scopes[scope_count - 1]);
     if (!function->decl_file && function->name) /* as compilers at run time leave it out */
         find_line(index, &unit->die, start, &function->decl_file, &function->decl_line);
     for (size_t i = 0; i < count; i++) /* as gcc leaves it out of lambdas */
@@ -313,7 +392,7 @@ size_t native_symbols_at(struct native_symbols *symbols, const struct native_fil
         places[0].name = symbol->name;
         places[0].offset = addr - symbol->addr;
     }
-    return find_places(module, addr, places);
+    return find_places(symbols, module, addr, places);
 }
 
 void native_symbols_free(struct native_symbols *symbols)
@@ -325,6 +404,9 @@ void native_symbols_free(struct native_symbols *symbols)
             dwfl_end(symbols->modules[i]->dwfl);
             free(symbols->modules[i]);
         }
+    for (size_t i = 0; i < symbols->name_count; i++)
+        free(symbols->names[i]);
+    free(symbols->names);
     free(symbols->modules);
     *symbols = (struct native_symbols){0};
 }

@@ -10,10 +10,10 @@
 
 /* A place in the source, and its surroundings.  The texts live as long as the symbols. */
 struct native_place {
-    const char *name;   /* or NULL */
-    const char *symbol; /* of an inlined call: its name as symbols have it, or NULL */
-    uint64_t offset;    /* in it */
-    const char *file;   /* or NULL */
+    /* As a symbol, if there is one, else with its namespaces: native_place_name; or NULL */
+    const char *name;
+    uint64_t offset;  /* in it */
+    const char *file; /* or NULL */
     int line;
     const char *decl_file; /* where the function begins, or NULL */
     int decl_line;
@@ -26,7 +26,13 @@ struct native_symbols {
     const struct native_files *files;
     struct symbol_module **modules; /* by file number */
     size_t count;
+    char **names; /* of functions that have no symbol */
+    size_t name_count, name_capacity;
 };
+
+/* NAME, of a place, as it is shown: demangled, and without its version (free@@GLIBC_2.2.5).  To be
+ * freed; NULL without memory. */
+char *native_name_shown(const char *name);
 
 /* The functions at ADDR, an address in FILE: the innermost inlined call first, the function last.
  * Returns their number, 1 at least unless there is no memory, at most NATIVE_PLACES. */

@@ -22,6 +22,12 @@ struct scope_range {
     Dwarf_Die function;
 };
 
+/* What a function, type or namespace is in.  Those in functions are not listed, but looked for when
+ * they are asked for. */
+struct scope_owner {
+    Dwarf_Off entry, owner;
+};
+
 struct range_list {
     struct scope_range *items;
     size_t count, capacity;
@@ -101,8 +107,23 @@ static bool next_entry(Dwarf_Die *die)
     return true;
 }
 
+/* Note that the entry at OFFSET is in that at OWNER, of UNIT.  Without memory names are shorter. */
+static void add_owner(struct scope_unit *unit, Dwarf_Off offset, Dwarf_Off owner)
+{
+    size_t at;
+    if (array_reserve(unit->owners, unit->owner_count, unit->owner_capacity))
+        return;
+    array_bisect(at, unit->owner_count, unit->owners[at].entry < offset);
+    if (at < unit->owner_count && unit->owners[at].entry == offset)
+        return;
+    memmove(unit->owners + at + 1, unit->owners + at,
+            (unit->owner_count++ - at) * sizeof *unit->owners);
+    unit->owners[at] = (struct scope_owner){offset, owner};
+}
+
 /* List the functions in PARENT: clang has them in their namespaces. */
-static void list_functions(struct range_list *list, Dwarf_Die *parent, unsigned depth)
+static void list_functions(struct range_list *list, struct scope_unit *unit, Dwarf_Die *parent,
+                           unsigned depth)
 {
     Dwarf_Die die;
     if (depth == MOST_DEPTH || dwarf_child(parent, &die))
@@ -110,6 +131,7 @@ static void list_functions(struct range_list *list, Dwarf_Die *parent, unsigned 
     do
         switch (dwarf_tag(&die)) {
         case DW_TAG_subprogram:
+            add_owner(unit, dwarf_dieoffset(&die), dwarf_dieoffset(parent));
             add_ranges(list, &die, 0);
             break;
         case DW_TAG_namespace:
@@ -117,7 +139,9 @@ static void list_functions(struct range_list *list, Dwarf_Die *parent, unsigned 
         case DW_TAG_class_type:
         case DW_TAG_structure_type:
         case DW_TAG_union_type:
-            list_functions(list, &die, depth + 1);
+        case DW_TAG_enumeration_type:
+            add_owner(unit, dwarf_dieoffset(&die), dwarf_dieoffset(parent));
+            list_functions(list, unit, &die, depth + 1);
             break;
         default:
             break;
@@ -129,7 +153,7 @@ static void read_unit(struct scope_unit *unit)
 {
     struct range_list list = {.count = 0};
     unit->is_read = true;
-    list_functions(&list, &unit->die, 0);
+    list_functions(&list, unit, &unit->die, 0);
     if (list.count)
         qsort(list.items, list.count, sizeof *list.items, compare);
     unit->functions = list.items;
@@ -175,10 +199,73 @@ size_t scope_index_at(struct scope_index *index, struct scope_unit *unit, Dwarf_
     return count;
 }
 
+/* ---- Namespaces ---- */
+
+/* The unit that the entry DIE is in: those of a file ascend, and an entry may be another unit's. */
+static struct scope_unit *unit_of(struct scope_index *index, Dwarf_Die *die)
+{
+    Dwarf_Die unit;
+    size_t behind;
+    if (!dwarf_diecu(die, &unit, NULL, NULL))
+        return NULL;
+    array_bisect(behind, index->unit_count,
+                 dwarf_dieoffset(&index->units[behind].die) <= dwarf_dieoffset(&unit));
+    struct scope_unit *found = behind ? &index->units[behind - 1] : NULL;
+    return found && found->die.addr == unit.addr ? found : NULL;
+}
+
+/* What was noted of the entry at OFFSET; NULL: it is in the unit itself. */
+static const struct scope_owner *owner_of(const struct scope_unit *unit, Dwarf_Off offset)
+{
+    size_t behind;
+    array_bisect(behind, unit->owner_count, unit->owners[behind].entry <= offset);
+    const struct scope_owner *found = behind ? &unit->owners[behind - 1] : NULL;
+    return found && found->entry == offset ? found : NULL;
+}
+
+/* Look for what FUNCTION is in, which stands in another function, as a lambda does: libdw goes over
+ * the unit, and so what it finds is noted. */
+static void look_for_owners(struct scope_unit *unit, Dwarf_Die *function)
+{
+    Dwarf_Die *scopes = NULL;
+    int count = dwarf_getscopes_die(function, &scopes);
+    for (int i = 0, outer; i + 1 < count; i = outer) {
+        for (outer = i + 1; dwarf_tag(&scopes[outer]) == DW_TAG_lexical_block && outer + 1 < count;)
+            outer++;
+        add_owner(unit, dwarf_dieoffset(&scopes[i]), dwarf_dieoffset(&scopes[outer]));
+    }
+    if (count > 0)
+        free(scopes);
+}
+
+size_t scope_index_spaces(struct scope_index *index, Dwarf_Die *function, Dwarf_Die *spaces,
+                          size_t most)
+{
+    struct scope_unit *unit = unit_of(index, function);
+    Dwarf *file = dwarf_cu_getdwarf(function->cu);
+    size_t count = 0;
+    if (!unit || !file)
+        return 0;
+    if (!unit->is_read)
+        read_unit(unit);
+    if (!owner_of(unit, dwarf_dieoffset(function)))
+        look_for_owners(unit, function);
+    const struct scope_owner *owner = owner_of(unit, dwarf_dieoffset(function));
+    for (; owner && owner->owner != dwarf_dieoffset(&unit->die) && count < most;
+         owner = owner_of(unit, owner->owner))
+        if (dwarf_offdie(file, owner->owner, &spaces[count]))
+            count++;
+        else
+            break;
+    return count;
+}
+
 void scope_index_free(struct scope_index *index)
 {
-    for (size_t i = 0; i < index->unit_count; i++)
+    for (size_t i = 0; i < index->unit_count; i++) {
         free(index->units[i].functions);
+        free(index->units[i].owners);
+    }
     free(index->units);
     free(index->ranges);
     *index = (struct scope_index){0};

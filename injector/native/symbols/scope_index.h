@@ -11,11 +11,14 @@
 #include <stdbool.h>
 
 struct scope_range;
+struct scope_owner;
 
 struct scope_unit {
     Dwarf_Die die;
     struct scope_range *functions; /* by address; of the last unit in use */
     size_t function_count;
+    struct scope_owner *owners; /* of its functions and namespaces, by entry */
+    size_t owner_count, owner_capacity;
     bool is_read;
 };
 
@@ -38,6 +41,11 @@ struct scope_unit *scope_index_unit(struct scope_index *index, Dwarf_Addr addr);
  * the innermost first, and last the function.  Returns how many; 0: none is known. */
 size_t scope_index_at(struct scope_index *index, struct scope_unit *unit, Dwarf_Addr addr,
                       Dwarf_Die *scopes, size_t most);
+
+/* Put the namespaces, types and functions that the entry FUNCTION is in into SPACES, which has room for MOST,
+ * the innermost first.  Returns how many. */
+size_t scope_index_spaces(struct scope_index *index, Dwarf_Die *function, Dwarf_Die *spaces,
+                          size_t most);
 
 void scope_index_free(struct scope_index *index);
 

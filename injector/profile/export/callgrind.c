@@ -40,8 +40,10 @@ static void put_name(const struct callgrind_output *out, uint32_t number, const 
                      bool *seen)
 {
     fprintf(out->stream, *seen ? "(%" PRIu32 ")\n" : "(%" PRIu32 ") ", number);
-    if (!*seen)
-        fprintf(out->stream, "%s\n", *name ? name : "???");
+    if (!*seen) {
+        printable_put(out->stream, *name ? name : "???");
+        putc('\n', out->stream);
+    }
     *seen = true;
 }
 

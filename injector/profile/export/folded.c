@@ -7,6 +7,8 @@
  * stack of a thread's name stands once. */
 #include "injector/profile/export/export_format.h"
 
+#include "injector/text/printable_text.h"
+
 #include <inttypes.h>
 #include <stdlib.h>
 
@@ -46,8 +48,10 @@ static size_t collect(const struct export_request *request, struct folded_line *
 
 static void put_text(FILE *stream, const char *text, bool spaces)
 {
-    for (; *text; text++)
-        putc(*text == ';' ? ':' : *text == ' ' && !spaces ? '_' : *text, stream);
+    char *printable = printable_is(text) ? NULL : printable_copy(text);
+    for (const char *at = printable ? printable : text; *at; at++)
+        putc(*at == ';' ? ':' : *at == ' ' && !spaces ? '_' : *at, stream);
+    free(printable);
 }
 
 static void put_frame(FILE *stream, const struct call_profile *profile, uint32_t number)

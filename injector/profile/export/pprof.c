@@ -14,6 +14,7 @@
  * the value.  Ids begin with 1; string 0 is "". */
 #include "injector/files/memory_file.h"
 #include "injector/profile/export/export_format.h"
+#include "injector/text/printable_text.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -272,7 +273,10 @@ static void put_mappings(struct pprof_output *out)
 
 static uint32_t put_string(struct pprof_output *out, const char *text)
 {
-    put_bytes(out, &out->message, 6, text, strlen(text));
+    char *printable = printable_is(text) ? NULL : printable_copy(text); /* readers print it */
+    const char *shown = printable ? printable : text;
+    put_bytes(out, &out->message, 6, shown, strlen(shown));
+    free(printable);
     pack(out, Z_NO_FLUSH);
     return out->string_count++;
 }

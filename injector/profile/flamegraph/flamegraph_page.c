@@ -149,7 +149,7 @@ static void put_data(const struct flamegraph_request *request, FILE *stream)
                                           [SAMPLE_WEIGHT] = "weight",
                                           [SAMPLE_TIME] = "time"};
     const struct call_profile *profile = request->profile;
-    struct json_writer writer = {.stream = stream, .viewed = true}, *json = &writer;
+    struct json_writer writer = {.stream = stream, .viewed = true, .shown = true}, *json = &writer;
     json_object(json, NULL);
     json_text(json, "unit", unit_of(request));
     json_array(json, "strings");
@@ -171,6 +171,15 @@ static void put_data(const struct flamegraph_request *request, FILE *stream)
 
 /* ---- The page ---- */
 
+static void put_lacks(const struct flamegraph_request *request, FILE *stream)
+{
+    if (!request->lacks)
+        return;
+    fputs("<p class=\"lacks\">", stream);
+    markup_put(stream, request->lacks);
+    fputs("</p>\n", stream);
+}
+
 /* Put PART, with the texts for %TITLE%, %STYLE%, %SCRIPT% and %TABLES%. */
 static void put_part(const struct flamegraph_request *request, FILE *stream, const char *part)
 {
@@ -188,6 +197,7 @@ static void put_part(const struct flamegraph_request *request, FILE *stream, con
                 fputs(page_scripts[i], stream);
             part += sizeof script - 2;
         } else if (strncmp(part, tables, sizeof tables - 1) == 0) {
+            put_lacks(request, stream);
             if (request->put_tables)
                 request->put_tables(stream, request->context);
             part += sizeof tables - 2;

@@ -2,7 +2,8 @@
 #include "injector/profile/flamegraph/flamegraph_svg.h"
 
 #include "injector/profile/flamegraph/markup.h"
-#include "injector/text/code_name.h"
+#include "injector/text/character.h"
+#include "injector/text/printable_text.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
@@ -101,10 +102,32 @@ static void put_box(const struct flamegraph_request *request, const struct svg_l
     fprintf(stream, "<g><rect x=\"%.1f\" y=\"%.0f\" width=\"%.1f\" height=\"%d\" fill=\"%s\"/>", x,
             y, width > 0.6 ? width - 0.5 : width, ROW - 1, colour_of(frame));
     put_title(request, stream, frame, weight);
-    if (width > 4 * LETTER)
-        put_text(stream, call_profile_string(request->profile, frame->name),
-                 (size_t)(width / LETTER) - 1, x + 3, y + ROW - 5);
+    if (width > 4 * LETTER) {
+        char *name = printable_copy(call_profile_string(request->profile, frame->name));
+        put_text(stream, name ? name : "", (size_t)(width / LETTER) - 1, x + 3, y + ROW - 5);
+        free(name);
+    }
     fputs("</g>\n", stream);
+}
+
+static uint32_t lack_rows(const struct flamegraph_request *request)
+{
+    uint32_t rows = 0;
+    for (const char *at = request->lacks; at && *at; at++)
+        rows += *at == '\n';
+    return rows;
+}
+
+/* Below the graph, the first line at Y. */
+static void put_lacks(const struct flamegraph_request *request, uint32_t y, FILE *stream)
+{
+    const char *line = request->lacks, *end;
+    for (; line && (end = strchr(line, '\n')); line = end + 1, y += ROW) {
+        char *text = strndup(line, (size_t)(end - line));
+        if (text)
+            put_text(stream, text, SIZE_MAX, 3, y);
+        free(text);
+    }
 }
 
 int flamegraph_svg_write(const struct flamegraph_request *request, FILE *stream)
@@ -118,9 +141,10 @@ int flamegraph_svg_write(const struct flamegraph_request *request, FILE *stream)
                 "\" font-family=\"sans-serif\" font-size=\"12\">\n"
                 "<rect width=\"100%%\" height=\"100%%\" fill=\"#fff\"/>\n"
                 "<text x=\"3\" y=\"18\" font-weight=\"bold\">",
-                WIDTH, TOP + (layout.deepest + 1) * ROW);
+                WIDTH, TOP + (layout.deepest + 1 + lack_rows(request)) * ROW);
         markup_put(stream, request->title);
         fputs("</text>\n", stream);
+        put_lacks(request, TOP + (layout.deepest + 2) * ROW - 5, stream);
         for (uint32_t i = 1; i < request->profile->node_count; i++)
             put_box(request, &layout, i, stream);
         fputs("</svg>\n", stream);

@@ -1,6 +1,8 @@
 /* See markup.h. */
 #include "injector/profile/flamegraph/markup.h"
 
+#include "injector/text/printable_text.h"
+
 #include <string.h>
 
 static const char *entity(char letter)
@@ -24,13 +26,18 @@ static const char *entity(char letter)
 /* U+FFFE and U+FFFF are no characters of XML. */
 void markup_put(FILE *stream, const char *text)
 {
-    for (; *text; text++)
-        if (strncmp(text, "\xef\xbf\xbe", 3) == 0 || strncmp(text, "\xef\xbf\xbf", 3) == 0) {
+    size_t left = strlen(text), bytes;
+    for (; left; left -= bytes, text += bytes) {
+        bytes = printable_bytes(text, left);
+        if (bytes == 0) {
+            fprintf(stream, "\\x%02x", (unsigned char)*text);
+            bytes = 1;
+        } else if (strncmp(text, "\xef\xbf\xbe", 3) == 0 || strncmp(text, "\xef\xbf\xbf", 3) == 0) {
             putc('?', stream);
-            text += 2;
         } else if (entity(*text)) {
             fputs(entity(*text), stream);
         } else {
-            putc(*text, stream);
+            fwrite(text, 1, bytes, stream);
         }
+    }
 }

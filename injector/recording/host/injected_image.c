@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <unistd.h>
 
 /* Whether NAME is PATTERN, in which # stands for decimal digits, % for hexadecimal ones, and & for
@@ -36,6 +37,13 @@ bool injected_image_is(const char *path)
     return name - path > FOLDER_BYTES && name[-FOLDER_BYTES - 1] == '/' &&
            (matches(name - FOLDER_BYTES, "%/jit-&.so") ||
             matches(name - FOLDER_BYTES, "%/jit-&.#.so"));
+}
+
+/* Programs and libraries are mapped privately, those that were deleted meanwhile as well. */
+bool injected_image_or_memory(const struct perf_map *map)
+{
+    return map->filename[0] != '/' || injected_image_is(map->filename) || perf_map_is_memory(map) ||
+           (perf_map_is_shared_memory(map) && map->flags & MAP_SHARED);
 }
 
 const char *injected_image(const struct records *records)

@@ -24,4 +24,8 @@ char *injected_image_beside(const char *profile, const char *name);
 /* Whether the file at PATH is named like one. */
 bool injected_image_is(const char *path);
 
+/* Whether code in MAP that has no name is a JIT's, not a program's: it is in memory, or in an
+ * image, which has gaps between its functions. */
+bool injected_image_or_memory(const struct perf_map *map);
+
 #endif

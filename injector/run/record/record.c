@@ -614,15 +614,10 @@ static void tell_end(const struct record_run *run)
                        WEXITSTATUS(end->status));
     if (command && !end->still_runs)
         tell_children(run);
-    if (run->recording.lost)
-        printable_line(stderr,
-                       "perfjit: perf lost %" PRIu64 " record%s: the machine was too busy; a lower "
-                       "-F, or -g fp, helps",
-                       run->recording.lost, plural(run->recording.lost));
     if (run->recording.ran_python && !are_copied(stacks_of(run)) && !run->options->no_runtime)
         printable_line(stderr, "perfjit: python ran: its functions are seen only in copied "
                                "stacks: -g dwarf");
-    if (!run->recording.samples)
+    if (!run->recording.losses.taken)
         printable_line(stderr, "perfjit: there are no samples: it ran too briefly, or slept%s",
                        access("/sys/devices/system/cpu", F_OK)
                            ? ", or perf found no processor: /sys is not mounted"

@@ -1,0 +1,159 @@
+#!/usr/bin/env bats
+# JavaScript as people wrote it: the calls that V8 inlined, by its code log, and scripts by their source maps.
+#
+# Judges: the same program without inlining; the lines of inlined code in V8's own dump; the map's own text.
+# bats file_tags=live
+load helper
+
+setup() {
+    require_perf
+    mkdir "$BATS_TEST_TMPDIR/run" "$BATS_TEST_TMPDIR/tmp"
+    cd "$BATS_TEST_TMPDIR/run" || return
+    export TMPDIR=$BATS_TEST_TMPDIR/tmp HOME=$BATS_TEST_TMPDIR/tmp
+    cat >work.js <<'END'
+class Vec { constructor(x, y) { this.x = x; this.y = y; } len() { return Math.sqrt(sq(this.x) + sq(this.y)); } }
+function sq(v) { return v * v; }
+function mix(a, b) {
+    let s = a;
+    for (let i = 0; i < 50; i++) s = (s * 31 + b + i) | 0;
+    return s;
+}
+function total(n) {
+    let t = 0;
+    for (let i = 0; i < n; i++) {
+        t += mix(i, t);
+        if (i % 16 === 0) t += new Vec(i, t & 255).len();
+    }
+    return t;
+}
+let r = 0;
+for (let i = 0; i < 1200; i++) r += total(20000);
+END
+}
+
+record_it() { # WORD...
+    run --separate-stderr perfjit record "$@"
+    exits 0
+    [ -z "$(ls -A "$TMPDIR")" ] || complain "left in TMPDIR: $(find "$TMPDIR")"
+}
+
+# self NAME [RECORDING]: its own samples in 1000 of those in JavaScript's functions of work.js, and what it is.
+self() {
+    perfjit report --json "${2:-perfjit.perf.data}" | jq -r --arg name "$1" '
+        [.functions[] | select((.file // "") | endswith("/work.js") or endswith("/work.ts"))] as $ours
+        | ($ours | map(.self) | add) as $all
+        | ($ours[] | select(.name == $name)) | "\(.self * 1000 / $all | floor) \(.kind) \(.file | sub(".*/"; "")):\(.line)"'
+}
+
+# inlined_share LEAST WORD...: a run in which mix is inlined nearly everywhere
+inlined_share() {
+    local least=$1 share kind
+    shift
+    record_it "$@"
+    read -r share kind < <(self mix)
+    [ "${share:-0}" -ge "$least" ] || complain "$*: mix has $share of 1000: $(self mix) total: $(self total)"
+    [[ $kind == *inlined* ]] || complain "$*: $kind"
+}
+
+@test "node: inlined calls have their share, as in a run in which nothing is inlined" {
+    local mix other
+    inlined_share 850 node work.js
+    read -r mix _ < <(self mix)
+    record_it node --no-turbo-inlining --no-maglev-inlining work.js 2>/dev/null || record_it node --no-turbo-inlining work.js
+    read -r other _ < <(self mix)
+    [ $((mix - other)) -le 60 ] && [ $((other - mix)) -le 60 ] || complain "mix: $mix of 1000 inlined, $other not"
+}
+
+@test "node: by way of a shell, a first line, a script's child, a fork, a worker" {
+    inlined_share 850 sh -c 'node work.js; :'
+    printf '#!/usr/bin/env node\nrequire("./work.js");\n' >first.js && chmod +x first.js
+    inlined_share 850 ./first.js
+    echo 'require("child_process").spawnSync("node", ["work.js"]);' >child.js
+    inlined_share 850 node child.js
+    echo 'require("child_process").fork("./work.js");' >fork.js
+    inlined_share 850 node fork.js
+    echo 'new (require("worker_threads").Worker)("./work.js");' >worker.js
+    inlined_share 850 node worker.js
+}
+
+@test "a recording made by hand: --v8-log of a directory and of a file; a log of another run is told" {
+    mkdir logs other
+    PERF=(perf record -q -k mono -F 999 -g -e cpu-clock:u -o in.data)
+    NODE=(node --perf-prof --log-code --no-log-source-code)
+    "${PERF[@]}" "${NODE[@]}" --logfile="$PWD/logs/v8-%p.log" work.js
+    "${NODE[@]}" --logfile="$PWD/other/v8.log" work.js
+    for log in logs logs/*.log; do
+        perfjit inject -f -q -i in.data -o out.data --v8-log "$log"
+        [[ $(self mix out.data) == [89]??\ *inlined*work.js:3 ]] || complain "$log: $(self mix out.data)"
+    done
+    perfjit inject -f -q -i in.data -o out.data --v8-log logs --inlines frames
+    [ "$(perf script --no-inline -i out.data -F ip,sym 2>/dev/null | grep -cE 'JS:\*mix .*work.js:3:13 \(inlined\)')" -ge 100 ] ||
+        complain "perf script shows no inlined calls"
+    run --separate-stderr perfjit inject -f -i in.data -o out.data --v8-log other
+    exits 3
+    says "with inlined calls is in a dump of this recording"
+    for log in nowhere work.js; do
+        run --separate-stderr perfjit inject -f -i in.data -o out.data --v8-log $log
+        exits 1
+        says "$log"
+    done
+}
+
+# V8's dump has line and column of what is inlined, by another way: each sampled place has the line of the function that
+# the log says is there.
+@test "node: each inlined call lies in the lines of its function" {
+    mkdir logs
+    perf record -q -k mono -F 999 -g -e cpu-clock:u -o in.data node --perf-prof --log-code --no-log-source-code --logfile="$PWD/logs/v8.log" work.js
+    perfjit inject -f -q -i in.data -o out.data --v8-log logs
+    elf=$(find out.data.dso -name '*.so')
+    perf script -i out.data -F ip -G --no-inline 2>/dev/null | sort -u | awk '{ print "0x" $1 }' | head -400 |
+        llvm-symbolizer --obj="$elf" --functions=linkage --inlines >places || true
+    awk '/^JS:\*(mix|sq|len|Vec|total) / { split($0, w, " "); sub(/^JS:\*/, "", w[1]); name = w[1]; next }
+        /work\.js:[0-9]+:[0-9]+$/ && name { n = split($0, p, ":"); line = p[n - 1]
+            low = name == "mix" ? 3 : name == "sq" ? 2 : name == "total" ? 8 : 1; high = name == "mix" ? 7 : name == "sq" ? 2 : name == "total" ? 15 : 1
+            if (line < low || line > high) { print name, line; bad = 1 } seen++; name = "" }
+        END { exit bad || seen < 20 }' places || complain "$(head -50 places)"
+}
+
+# A script of one line as a minifier writes it, with the map of what it was made of.
+minified() {
+    printf 'function m(a,b){let s=a;for(let i=0;i<50;i++)s=(s*31+b+i)|0;return s}const t=n=>{let r=0;for(let i=0;i<n;i++)r+=m(i,r);return r};for(let i=0;i<1200;i++)t(20000);\n%s' "$1" >work.min.js
+    node -e '
+        const digits = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+        const vlq = n => { let v = n < 0 ? -n * 2 + 1 : n * 2, s = ""; do { let d = v & 31; v >>= 5; s += digits[v ? d | 32 : d]; } while (v); return s; };
+        // generated column, line, column, name: "function m(" at 9, "(" at 10, its loop, t at 77 and its "n"
+        const at = s => require("fs").readFileSync("work.min.js", "utf8").indexOf(s);
+        const segments = [[0, 2, 0], [9, 2, 9, 0], [10, 2, 12], [at("for(let i=0;i<50"), 4, 4], [at("t=n=>"), 9, 6, 1], [at("n=>"), 9, 14], [at("for(let i=0;i<n"), 11, 4], [at("for(let i=0;i<1200"), 15, 0]];
+        let column = 0, line = 0, sourceColumn = 0, name = 0;
+        const mappings = segments.map(([c, l, s, n]) => {
+            let text = vlq(c - column) + vlq(0) + vlq(l - line) + vlq(s - sourceColumn);
+            column = c; line = l; sourceColumn = s;
+            if (n !== undefined) { text += vlq(n - name); name = n; }
+            return text;
+        }).join(",");
+        require("fs").writeFileSync("work.min.js.map", JSON.stringify({ version: 3, sources: ["src/work.ts"], names: ["mixNumbers", "arrowTotal"], mappings }));'
+}
+
+@test "a minified script: names, files and lines are those of its source map; inlined calls too" {
+    minified '//# sourceMappingURL=work.min.js.map'
+    record_it node work.min.js
+    [[ $(self mixNumbers) == [89]??\ *inlined*work.ts:3 ]] || complain "$(self mixNumbers)"
+    perfjit report --json perfjit.perf.data | jq -e '.functions[] | select(.name == "arrowTotal" and (.file | endswith("/src/work.ts")) and .line == 10)' >/dev/null ||
+        complain "no arrowTotal"
+    perf report -i perfjit.perf.data --stdio --no-children -g none 2>/dev/null | grep -q 'JS:\*arrowTotal .*/src/work.ts:10:' || complain "perf report has no arrowTotal"
+    perfjit flamegraph -o out.svg perfjit.perf.data && grep -q 'arrowTotal' out.svg
+}
+
+@test "a map that is elsewhere, that is not there, and that is not wanted" {
+    minified ''
+    mkdir maps && mv work.min.js.map maps/
+    perf record -q -k mono -F 999 -g -e cpu-clock:u -o in.data node --perf-prof work.min.js
+    perfjit report --json in.data | jq -e '.functions[] | select(.name == "t" and (.file | endswith("/work.min.js")))' >/dev/null || complain "no t"
+    perfjit report --json --source-maps maps in.data | jq -e '.functions[] | select(.name == "arrowTotal" and .line == 10)' >/dev/null || complain "no arrowTotal"
+    perfjit report --json --source-maps maps --no-source-maps in.data | jq -e '.functions[] | select(.name == "t")' >/dev/null || complain "no t"
+    echo '//# sourceMappingURL=gone.map' >>work.min.js
+    run --separate-stderr perfjit inject -f -i in.data -o out.data
+    exits 0
+    says "gone.map: No such file or directory" "--source-maps DIR"
+    [ "$(grep -c 'gone.map' <<<"$stderr")" = 1 ] || complain "$stderr"
+}
