@@ -2,6 +2,7 @@
  * commands/. */
 #include "injector/arrays/array.h"
 #include "injector/commands/commands.h"
+#include "injector/run/record/stand_in.h"
 #include "injector/text/printable_text.h"
 #include "jitdump/jitdump.h"
 
@@ -46,6 +47,7 @@ static void keep_streams_free(void)
 
 int main(int argc, char **argv)
 {
+    stand_in_become(argv);
     keep_memory();
     keep_streams_free();
     const char *word = argc > 1 ? argv[1] : "";

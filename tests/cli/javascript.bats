@@ -76,6 +76,30 @@ inlined_share() {
     inlined_share 850 node worker.js
 }
 
+# Whatever the command finds in PATH without perfjit it finds with it, and it sees its own words and variables.
+# shellcheck disable=SC2016 # for the shells and the programs
+@test "node in PATH: another one in front, a version manager, its words and variables" {
+    mkdir own manager
+    printf '#!/bin/sh\necho own\n' >own/node && chmod +x own/node
+    for path in ./own "$PWD/own"; do
+        PATH=$path:$PATH record_it sh -c 'node work.js'
+        [ "$output" = own ] || complain "$path: $output"
+        record_it env PATH="$path:$PATH" sh -c 'node work.js'
+        [ "$output" = own ] || complain "env PATH=$path: $output"
+    done
+    # It takes itself out of PATH, and calls what is there then.
+    printf '#!/bin/sh\nPATH=${PATH#%s:}\necho managed\nnode "$@"\n' "$PWD/manager" >manager/node && chmod +x manager/node
+    PATH=$PWD/manager:$PATH record_it timeout 20 sh -c 'node -p 6*7'
+    [ "$output" = $'managed\n42' ] || complain "$output"
+    plain=$(env a.b=7 sh -c 'exec node -p "[process.argv0, process.execPath, process.env.PATH, process.argv.length]" one')
+    record_it sh -c 'exec node -p "[process.argv0, process.execPath, process.env.PATH.replace(/[^:]*perfjit-[^:]*:/, \"\"), process.argv.length]" one'
+    [ "$output" = "$plain" ] || complain "$output instead of $plain"
+    record_it env a.b=7 node -e 'require("child_process").spawnSync("node", ["-p", "process.env[\"a.b\"]"], { stdio: "inherit" })'
+    [ "$output" = 7 ] || complain "$output"
+    record_it sh -c 'mv "$JITDUMPDIR" away; node -p 6*7; mv away "$JITDUMPDIR"'
+    [ "$output" = 42 ] || complain "${output:0:200}"
+}
+
 @test "a recording made by hand: --v8-log of a directory and of a file; a log of another run is told" {
     mkdir logs other
     PERF=(perf record -q -k mono -F 999 -g -e cpu-clock:u -o in.data)
@@ -106,8 +130,10 @@ inlined_share() {
     perf record -q -k mono -F 999 -g -e cpu-clock:u -o in.data node --perf-prof --log-code --no-log-source-code --logfile="$PWD/logs/v8.log" work.js
     perfjit inject -f -q -i in.data -o out.data --v8-log logs
     elf=$(find out.data.dso -name '*.so')
-    perf script -i out.data -F ip -G --no-inline 2>/dev/null | sort -u | awk '{ print "0x" $1 }' | head -400 |
-        llvm-symbolizer --obj="$elf" --functions=linkage --inlines >places || true
+    # perf prints addresses of the file where it prints call chains; the first of each is what ran.
+    perf script -i out.data -F ip,sym,dso --no-inline 2>/dev/null |
+        awk 'NF == 0 { n = 0; next } !n++ && /jit-[^ ]*so\)$/ { print "0x" $1 }' | sort -u | head -400 >places.at
+    llvm-symbolizer --obj="$elf" --functions=short --inlines <places.at >places
     awk '/^JS:\*(mix|sq|len|Vec|total) / { split($0, w, " "); sub(/^JS:\*/, "", w[1]); name = w[1]; next }
         /work\.js:[0-9]+:[0-9]+$/ && name { n = split($0, p, ":"); line = p[n - 1]
             low = name == "mix" ? 3 : name == "sq" ? 2 : name == "total" ? 8 : 1; high = name == "mix" ? 7 : name == "sq" ? 2 : name == "total" ? 15 : 1

@@ -189,12 +189,11 @@ const char *run_folder_seen(const struct run_folder *folder, const char *path)
     return folder->root ? path + strlen(folder->root) : path;
 }
 
-/* MODE: its bits for the user; for others as well if root makes it. */
-static int write_file(const char *path, const char *text, mode_t mode, struct findings *findings)
+static int write_file(const char *path, const char *text, struct findings *findings)
 {
     int fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
     if (fd < 0 || full_write(fd, WRITE_WHERE_IT_STANDS, text, strlen(text)) ||
-        fchmod(fd, geteuid() == 0 ? mode | (mode & 0500) >> 3 | (mode & 0500) >> 6 : mode)) {
+        fchmod(fd, geteuid() == 0 ? 0644 : 0600)) {
         fail(path, findings);
         if (fd >= 0)
             close(fd);
@@ -221,9 +220,9 @@ int run_folder_settle(const struct run_folder *folder, const struct runtime *run
 {
     for (size_t i = 0; i < RUNTIME_FILES_MOST && runtime->files[i].name; i++) {
         char *path = path_in(folder->settings, runtime->files[i].name);
-        int result = path ? make_parent(path, findings) ||
-                                write_file(path, runtime->files[i].text, 0600, findings)
-                          : report_failure(findings, "out of memory");
+        int result =
+            path ? make_parent(path, findings) || write_file(path, runtime->files[i].text, findings)
+                 : report_failure(findings, "out of memory");
         free(path);
         if (result)
             return -1;
@@ -231,18 +230,22 @@ int run_folder_settle(const struct run_folder *folder, const struct runtime *run
     return 0;
 }
 
-int run_folder_add_program(const struct run_folder *folder, const char *name, const char *text,
-                           struct findings *findings)
+int run_folder_add_program(const struct run_folder *folder, const char *name, const char *target,
+                           const char *text, struct findings *findings)
 {
-    char *path;
-    if (asprintf(&path, "%s/bin/%s", folder->settings, name) < 0)
-        return report_failure(findings, "out of memory");
-    int result = make_parent(path, findings);
-    if (!result && access(path, F_OK))
-        result = write_file(path, text, 0700, findings);
+    char *path = NULL, *words = NULL;
+    int result = asprintf(&path, "%s/bin/%s", folder->settings, name) < 0 ||
+                         asprintf(&words, "%s/%s.words", folder->settings, name) < 0
+                     ? report_failure(findings, "out of memory")
+                     : 0;
+    if (!result)
+        result = make_parent(path, findings) || write_file(words, text, findings) ? -1 : 0;
+    if (!result && symlink(target, path))
+        result = fail(path, findings);
     if (!result)
         result = access(path, X_OK) == 0;
     free(path);
+    free(words);
     return result;
 }
 

@@ -36,10 +36,10 @@ const char *run_folder_seen(const struct run_folder *folder, const char *path);
 int run_folder_settle(const struct run_folder *folder, const struct runtime *runtime,
                       struct findings *findings);
 
-/* Put the script TEXT there as the program NAME, in bin/ of the settings, unless there is one.
- * Returns 1 if it can be run, or 0, as on a disk that is mounted noexec, or -1 as above. */
-int run_folder_add_program(const struct run_folder *folder, const char *name, const char *text,
-                           struct findings *findings);
+/* Make the program NAME there, in bin/ of the settings: a link to TARGET, which finds TEXT in
+ * NAME.words of the settings.  Returns 1 if it can be run, or 0, or -1 as above. */
+int run_folder_add_program(const struct run_folder *folder, const char *name, const char *target,
+                           const char *text, struct findings *findings);
 
 /* Remove it with all that is in it; or KEEP the dumps. */
 void run_folder_remove(struct run_folder *folder, bool keep);

@@ -1,6 +1,8 @@
 /* See runtime_environment.h. */
 #include "injector/run/record/runtime_environment.h"
 
+#include "injector/text/file_name.h"
+
 #include <stdlib.h>
 #include <string.h>
 
@@ -285,13 +287,21 @@ char *runtime_environment_text(const struct runtime_environment *environment, co
 }
 
 int runtime_environment_set(struct runtime_environment *environment, const char *name,
-                            const char *text)
+                            const char *value)
 {
-    char *value = written_out(environment, text, own_value(environment, name));
-    if (value)
-        set(environment, name, value);
-    free(value);
-    return !value || environment->no_memory ? -1 : 0;
+    set(environment, name, value);
+    return environment->no_memory ? -1 : 0;
+}
+
+const char *runtime_environment_found(const struct runtime_environment *environment,
+                                      const char *name)
+{
+    const struct wrapped_command *command = &environment->command;
+    const char *value = own_value(environment, name);
+    const bool is_assigned = value != runtime_environment_value(environment, name);
+    const char *wrapper =
+        command->assignments ? environment->words[command->assignments - 1] : NULL;
+    return !wrapper || is_assigned || strcmp(file_name_of(wrapper), "env") == 0 ? value : NULL;
 }
 
 int runtime_environment_argument(struct runtime_environment *environment, const char *text)

@@ -28,11 +28,11 @@ int runtime_environment_begin(struct runtime_environment *environment, char **wo
 /* Add RUNTIME's switches, and append them to the text for the user.  Returns 0 or -1 as above. */
 int runtime_environment_add(struct runtime_environment *environment, const struct runtime *runtime);
 
-/* Set the variable NAME to TEXT, with the folder's places in it and its value so far where '*'
- * stands; and insert a word behind the program's name, unless the user gives the option.  Neither
- * is in the text for the user.  Return 0 or -1 as above. */
+/* Set the variable NAME to VALUE; and insert a word behind the program's name, with the folder's
+ * places in it, unless the user gives the option.  Neither is in the text for the user.  Return 0
+ * or -1 as above. */
 int runtime_environment_set(struct runtime_environment *environment, const char *name,
-                            const char *text);
+                            const char *value);
 int runtime_environment_argument(struct runtime_environment *environment, const char *text);
 
 /* TEXT with the folder's places in it, to be freed; NULL without memory. */
@@ -44,6 +44,11 @@ int runtime_environment_wrap(struct runtime_environment *environment);
 
 /* The value of the variable NAME; NULL: it is not set. */
 const char *runtime_environment_value(const struct runtime_environment *environment,
+                                      const char *name);
+
+/* The value that the program finds so far, where the command's words may set NAME or take variables
+ * away; NULL: it is not set, or the words leave it open. */
+const char *runtime_environment_found(const struct runtime_environment *environment,
                                       const char *name);
 
 void runtime_environment_free(struct runtime_environment *environment);

@@ -1,21 +1,62 @@
-/* See stand_in.h. */
+/* See stand_in.h.  What a stand-in reads, a line each:
+ *
+ *     the real program
+ *     the directory that the words name: if it can't be written to, as by another user, or after
+ *         the run, the words are left out, because V8 would print its log instead
+ *     the words
+ */
 #include "injector/run/record/stand_in.h"
 
+#include "injector/files/regular_file.h"
 #include "injector/text/file_name.h"
 
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/auxv.h>
 #include <unistd.h>
 
-/* The file NAME in the directories of PATH, below ROOT, that can be run; to be freed, or NULL. */
-static char *find_program(const char *path, const char *name, const char *root)
+enum { WORDS_BYTES_MOST = 64 << 10, EXIT_NOT_STARTED = 126 };
+
+/* ---- Made ---- */
+
+static bool is_one_of(const struct runtime *runtime, const char *name)
+{
+    for (size_t i = 0; i < RUNTIME_ALONE_MOST && runtime->alone_programs[i]; i++)
+        if (strcmp(name, runtime->alone_programs[i]) == 0)
+            return true;
+    return false;
+}
+
+/* Whether PATH leads to RUNTIME's own program: an ELF file of its name. */
+static bool is_itself(const char *path, const struct runtime *runtime)
+{
+    char real[PATH_MAX], magic[4] = "";
+    struct stat status;
+    if (!realpath(path, real) || !is_one_of(runtime, file_name_of(real)))
+        return false;
+    const int fd = regular_file_open(real, 0, &status);
+    const bool is_elf = fd >= 0 && pread(fd, magic, sizeof magic, 0) == sizeof magic &&
+                        memcmp(magic, "\177ELF", sizeof magic) == 0;
+    if (fd >= 0)
+        close(fd);
+    return is_elf;
+}
+
+/* The file NAME that is found first in the directories of PATH, below ROOT, to be freed; *AT is
+ * where its directory stands in PATH.  NULL: there is none, or another may be found elsewhere. */
+static char *find_program(const char *path, const char *name, const char *root, size_t *at)
 {
     char *found;
-    for (const char *end; path; path = *end ? end + 1 : NULL) {
-        end = strchrnul(path, ':');
-        const int bytes = (int)(end - path);
-        if (*path != '/' || asprintf(&found, "%s%.*s/%s", root ? root : "", bytes, path, name) < 0)
-            continue;
+    for (const char *part = path, *end; part; part = *end ? end + 1 : NULL) {
+        end = strchrnul(part, ':');
+        if (*part != '/')
+            continue; /* it is another directory in each */
+        if (asprintf(&found, "%s%.*s/%s", root ? root : "", (int)(end - part), part, name) < 0)
+            return NULL;
+        *at = (size_t)(part - path);
         if (access(found, X_OK) == 0)
             return found;
         free(found);
@@ -23,23 +64,23 @@ static char *find_program(const char *path, const char *name, const char *root)
     return NULL;
 }
 
-/* The script that calls REAL, to be freed.  NULL without memory, or for a path that a shell would
- * not take in quotes. */
-static char *script_of(const struct runtime_environment *environment, const struct runtime *runtime,
-                       const char *real)
+/* What the stand-in for REAL reads, to be freed.  NULL without memory, or for a path that is no
+ * line. */
+static char *words_of(const struct runtime_environment *environment, const struct runtime *runtime,
+                      const char *real)
 {
+    const char *dumps = run_folder_seen(environment->folder, environment->folder->dumps);
     char *text = NULL;
     size_t bytes = 0;
-    FILE *stream = strchr(real, '\'') ? NULL : open_memstream(&text, &bytes);
+    FILE *stream = strchr(real, '\n') || strchr(dumps, '\n') ? NULL : open_memstream(&text, &bytes);
     if (!stream)
         return NULL;
-    fprintf(stream, "#!/bin/sh\nexec '%s'", real);
+    fprintf(stream, "%s\n%s\n", real, dumps);
     for (size_t i = 0; i < RUNTIME_ALONE_MOST && runtime->alone_words[i]; i++) {
         char *word = runtime_environment_text(environment, runtime->alone_words[i]);
-        fprintf(stream, " '%s'", word ? word : "");
+        fprintf(stream, "%s\n", word ? word : "");
         free(word);
     }
-    fputs(" \"$@\"\n", stream);
     if (ferror(stream) | fclose(stream)) {
         free(text);
         return NULL;
@@ -47,48 +88,122 @@ static char *script_of(const struct runtime_environment *environment, const stru
     return text;
 }
 
-/* Put the stand-in for NAME into the folder.  Returns 1 if it is there and can be run, else 0, or
- * -1 with the failure text set. */
+/* Put the stand-in for NAME, which is REAL, into the folder.  Returns 1 if it is there and can be
+ * run, else 0, or -1 with the failure text set. */
 static int put_program(const struct runtime_environment *environment, const struct runtime *runtime,
-                       const char *name, struct findings *findings)
+                       const char *name, const char *real, struct findings *findings)
 {
     const struct run_folder *folder = environment->folder;
-    const char *path = runtime_environment_value(environment, "PATH");
-    char *real = path ? find_program(path, name, folder->root) : NULL;
-    char *script = real ? script_of(environment, runtime, run_folder_seen(folder, real)) : NULL;
-    const int result = script ? run_folder_add_program(folder, name, script, findings) : 0;
-    free(script);
-    free(real);
+    char own[PATH_MAX];
+    const ssize_t bytes = readlink("/proc/self/exe", own, sizeof own - 1);
+    char *words = bytes > 0 ? words_of(environment, runtime, run_folder_seen(folder, real)) : NULL;
+    if (!words)
+        return 0;
+    own[bytes] = '\0';
+    const int result = run_folder_add_program(folder, name, own, words, findings);
+    free(words);
     return result;
 }
 
+/* Let the folder's programs be found in PATH in front of those that stand AT there. */
+static int insert_folder(struct runtime_environment *environment, const char *path, size_t at)
+{
+    char *bin = runtime_environment_text(environment, "%c/bin"), *joined = NULL;
+    const int result = !bin || asprintf(&joined, "%.*s%s:%s", (int)at, path, bin, path + at) < 0
+                           ? -1
+                           : runtime_environment_set(environment, "PATH", joined);
+    free(bin);
+    free(joined);
+    return result;
+}
+
+/* All names of the program, as far as they are in the directory of the first of them. */
 static int put_programs(struct runtime_environment *environment, const struct runtime *runtime,
                         struct findings *findings)
 {
-    bool any = false;
-    for (size_t i = 0; i < RUNTIME_ALONE_MOST && runtime->alone_programs[i]; i++) {
-        const int result = put_program(environment, runtime, runtime->alone_programs[i], findings);
+    const char *path = runtime_environment_found(environment, "PATH");
+    size_t first = SIZE_MAX, at = 0;
+    int result = 0;
+    for (size_t i = 0; path && i < RUNTIME_ALONE_MOST && runtime->alone_programs[i]; i++) {
+        const char *name = runtime->alone_programs[i];
+        char *real = find_program(path, name, environment->folder->root, &at);
+        if (real && (first == SIZE_MAX || at == first) && is_itself(real, runtime))
+            result = put_program(environment, runtime, name, real, findings);
+        free(real);
         if (result < 0)
             return -1;
-        any |= result > 0;
+        if (result > 0)
+            first = at;
+        result = 0;
     }
-    return any ? runtime_environment_set(environment, "PATH", "%c/bin:*") : 0;
+    if (first != SIZE_MAX && insert_folder(environment, path, first))
+        return report_failure(findings, "out of memory");
+    return 0;
 }
 
 int stand_in_add(struct runtime_environment *environment, const struct runtime *runtime,
                  struct findings *findings)
 {
     const char *called = file_name_of(environment->words[environment->command.at]);
-    bool is_it = false;
     if (!environment->folder->path)
         return 0;
     if (put_programs(environment, runtime, findings))
         return -1;
-    for (size_t i = 0; i < RUNTIME_ALONE_MOST && runtime->alone_programs[i]; i++)
-        is_it |= strcmp(called, runtime->alone_programs[i]) == 0;
-    for (size_t i = RUNTIME_ALONE_MOST; is_it && i > 0; i--)
+    for (size_t i = RUNTIME_ALONE_MOST; is_one_of(runtime, called) && i > 0; i--)
         if (runtime->alone_words[i - 1] &&
             runtime_environment_argument(environment, runtime->alone_words[i - 1]))
             return report_failure(findings, "out of memory");
     return 0;
+}
+
+/* ---- Started ---- */
+
+/* The lines of the stand-in that was started as PATH, to be freed.  NULL: it is none. */
+static char *lines_of(const char *path)
+{
+    static const char directory[] = "/settings/bin/";
+    const char *name = file_name_of(path);
+    const size_t before = (size_t)(name - path);
+    char *words;
+    size_t bytes;
+    if (before < sizeof directory ||
+        memcmp(name - (sizeof directory - 1), directory, sizeof directory - 1) != 0)
+        return NULL;
+    if (asprintf(&words, "%.*s%s.words", (int)(before - strlen("bin/")), path, name) < 0)
+        return NULL;
+    char *text = regular_file_bytes(words, WORDS_BYTES_MOST, &bytes);
+    free(words);
+    if (text)
+        text[bytes] = '\0';
+    return text;
+}
+
+static char *next_line(char **text)
+{
+    char *line = strsep(text, "\n");
+    return line && *line ? line : NULL;
+}
+
+void stand_in_become(char **words)
+{
+    const char *path = (const char *)getauxval(AT_EXECFN); // NOLINT(performance-no-int-to-ptr)
+    char *lines = path ? lines_of(path) : NULL, *rest = lines;
+    char *real = lines ? next_line(&rest) : NULL;
+    const char *written = real ? next_line(&rest) : NULL;
+    size_t count = 0, own = 0;
+    if (!written)
+        return;
+    while (words[count])
+        count++;
+    char **all = calloc(count + RUNTIME_ALONE_MOST + 2, sizeof *all);
+    if (!all)
+        _exit(EXIT_NOT_STARTED);
+    all[own++] = count ? words[0] : real;
+    if (access(written, W_OK | X_OK) == 0)
+        for (char *word; own <= RUNTIME_ALONE_MOST && (word = next_line(&rest));)
+            all[own++] = word;
+    for (size_t i = 1; i < count; i++)
+        all[own++] = words[i];
+    execv(real, all);
+    _exit(EXIT_NOT_STARTED);
 }
