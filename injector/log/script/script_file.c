@@ -92,12 +92,25 @@ static int find_lines(struct script_file *file)
     return 0;
 }
 
+bool script_unit_is_of_identifier(unsigned unit)
+{
+    return unit >= 0x80 || unit == '_' || unit == '$' || unit == '#' ||
+           (unit >= '0' && unit <= '9') || (unit >= 'a' && unit <= 'z') ||
+           (unit >= 'A' && unit <= 'Z');
+}
+
+int script_file_take(struct script_file *file, const char *text, size_t bytes)
+{
+    *file = (struct script_file){0};
+    return find_units(file, text, bytes) || find_lines(file) ? -1 : 0;
+}
+
 int script_file_read(struct script_file *file, const char *path)
 {
     size_t bytes;
     *file = (struct script_file){0};
     char *text = regular_file_bytes(path, SCRIPT_BYTES_MOST, &bytes);
-    const int result = text && !find_units(file, text, bytes) && !find_lines(file) ? 0 : -1;
+    const int result = text ? script_file_take(file, text, bytes) : -1;
     free(text);
     return result;
 }

@@ -19,6 +19,12 @@ struct script_file {
  * below ROOT, or NULL for the root itself.  False if it names no file. */
 bool script_file_path(const char *name, size_t bytes, const char *root, char path[PATH_MAX]);
 
+/* Whether a character of that UTF-16 unit may stand in an identifier. */
+bool script_unit_is_of_identifier(unsigned unit);
+
+/* Take the BYTES bytes at TEXT.  Returns 0, or -1 without memory.  Release as below. */
+int script_file_take(struct script_file *file, const char *text, size_t bytes);
+
 /* Read PATH.  Returns 0, or -1: it can't be read.  Release with script_file_free in either case. */
 int script_file_read(struct script_file *file, const char *path);
 

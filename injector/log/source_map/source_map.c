@@ -188,9 +188,23 @@ static int add_text(char ***items, size_t *count, size_t *capacity, char *text)
     return 0;
 }
 
+/* TEXT: NULL if it is not there. */
+static int add_content(struct source_map *map, const char *text)
+{
+    char *copy = text ? strdup(text) : NULL;
+    if ((text && !copy) ||
+        array_reserve(map->contents, map->content_count, map->content_capacity)) {
+        free(copy);
+        return -1;
+    }
+    map->contents[map->content_count++] = copy;
+    return 0;
+}
+
 static int take_sources(struct reader *reader, const json_t *map)
 {
     const json_t *sources = json_object_get(map, "sources"), *item;
+    const json_t *contents = json_object_get(map, "sourcesContent");
     const char *root = json_string_value(json_object_get(map, "sourceRoot"));
     size_t i;
     if (!json_is_array(sources))
@@ -202,7 +216,8 @@ static int take_sources(struct reader *reader, const json_t *map)
             return fail(reader, "its sources are no texts");
         if (add_text(&reader->map->sources, &reader->map->source_count,
                      &reader->map->source_capacity,
-                     source ? path_of(reader, root ? root : "", source) : strdup("")))
+                     source ? path_of(reader, root ? root : "", source) : strdup("")) ||
+            add_content(reader->map, json_string_value(json_array_get(contents, i))))
             return fail(reader, "out of memory");
     }
     return 0;
@@ -324,8 +339,11 @@ void source_map_free(struct source_map *map)
 {
     for (size_t i = 0; i < map->source_count; i++)
         free(map->sources[i]);
+    for (size_t i = 0; i < map->content_count; i++)
+        free(map->contents[i]);
     for (size_t i = 0; i < map->name_count; i++)
         free(map->names[i]);
+    free(map->contents);
     free(map->sources);
     free(map->names);
     free(map->segments);

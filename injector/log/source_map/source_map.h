@@ -3,6 +3,7 @@
  *
  *     version      3
  *     sources      files, or null; below sourceRoot
+ *     sourcesContent  their text, or null
  *     names        as they were before a minifier
  *     mappings     base64 VLQ, below
  *     sections     instead of the above: maps, each with the line and column where it begins
@@ -34,6 +35,8 @@ struct source_map {
     size_t count, capacity;
     char **sources; /* as paths: below the root, and below the map's own directory */
     size_t source_count, source_capacity;
+    char **contents; /* of the sources; NULL: not in the map */
+    size_t content_count, content_capacity;
     char **names;
     size_t name_count, name_capacity;
 };

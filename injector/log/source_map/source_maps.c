@@ -3,6 +3,7 @@
 
 #include "injector/arrays/array.h"
 #include "injector/files/regular_file.h"
+#include "injector/log/script/declared_name.h"
 #include "injector/log/script/script_file.h"
 #include "injector/log/script/v8_place.h"
 #include "injector/log/source_map/source_map.h"
@@ -26,8 +27,15 @@ struct mapped_script {
     char path[PATH_MAX];
     bool has_map;
     struct source_map map;
-    bool was_read;           /* TEXT */
-    struct script_file text; /* as it was generated; without lines: it is not there */
+    bool was_read;              /* TEXT */
+    struct script_file text;    /* as it was generated; without lines: it is not there */
+    struct original *originals; /* of the map's sources; or NULL */
+};
+
+/* A file that a script was made of. */
+struct original {
+    bool was_read;
+    struct script_file text; /* without lines: it is not there, or is newer than the script */
 };
 
 /* ---- Which map ---- */
@@ -280,19 +288,15 @@ bool source_maps_place(struct source_maps *maps, struct mapped_place *place)
 
 /* ---- Names ---- */
 
-static bool is_of_identifier(unsigned char letter)
-{
-    return letter >= 0x80 || letter == '_' || letter == '$' || letter == '#' ||
-           (letter >= '0' && letter <= '9') || (letter >= 'a' && letter <= 'z') ||
-           (letter >= 'A' && letter <= 'Z');
-}
-
-/* How many bytes of the identifier stand at the end of the BYTES at NAME. */
-static size_t identifier_bytes(const char *name, size_t bytes)
+/* How many bytes of identifiers with dots between stand at the end of the BYTES at NAME. */
+static size_t chain_bytes(const char *name, size_t bytes)
 {
     size_t count = 0;
-    while (count < bytes && is_of_identifier((unsigned char)name[bytes - 1 - count]))
+    while (count < bytes && (name[bytes - 1 - count] == '.' ||
+                             script_unit_is_of_identifier((unsigned char)name[bytes - 1 - count])))
         count++;
+    while (count && name[bytes - count] == '.')
+        count--;
     return count;
 }
 
@@ -318,7 +322,7 @@ static bool stands_at(struct mapped_script *script, const struct source_segment 
         if (text->units[at + i] != (unsigned char)identifier[i])
             return false;
     return at + bytes == text->count || text->units[at + bytes] >= 0x80 ||
-           !is_of_identifier((unsigned char)text->units[at + bytes]);
+           !script_unit_is_of_identifier(text->units[at + bytes]);
 }
 
 /* The name in the map of the function IDENTIFIER, whose first character is at PLACE; or NULL. */
@@ -337,11 +341,72 @@ static const char *name_of(struct mapped_script *script, const struct v8_place *
     return NULL;
 }
 
+/* The text of the file NUMBER that SCRIPT was made of: the map's, or the file's, if that was there
+ * when the script was made. */
+static const struct script_file *original_of(const struct source_maps *maps,
+                                             struct mapped_script *script, uint32_t number)
+{
+    const char *content = script->map.contents[number], *root = maps->options.root;
+    const char *source = script->map.sources[number];
+    struct stat made, written;
+    char path[PATH_MAX];
+    if (!script->originals)
+        script->originals = calloc(script->map.source_count, sizeof *script->originals);
+    struct original *original = script->originals ? &script->originals[number] : NULL;
+    if (!original || original->was_read)
+        return original ? &original->text : NULL;
+    original->was_read = true;
+    if (content && script_file_take(&original->text, content, strlen(content)))
+        script_file_free(&original->text);
+    if (content || snprintf(path, sizeof path, "%s%s", root ? root : "", source) >= PATH_MAX)
+        return &original->text;
+    if (*source == '/' && stat(script->path, &made) == 0 && stat(path, &written) == 0 &&
+        written.st_mtime <= made.st_mtime && script_file_read(&original->text, path))
+        script_file_free(&original->text);
+    return &original->text;
+}
+
+/* Put the CHAIN of BYTES bytes, "t" or "a.t", into NAME, each of its identifiers as the map has it.
+ */
+static bool put_identifiers(struct mapped_script *script, const struct v8_place *place,
+                            const char *chain, size_t bytes, char name[DECLARED_NAME_BYTES])
+{
+    size_t filled = 0;
+    for (size_t at = 0, count; at < bytes; at += count + 1) {
+        const char *dot = memchr(chain + at, '.', bytes - at);
+        count = dot ? (size_t)(dot - chain) - at : bytes - at;
+        const char *original = name_of(script, place, chain + at, count);
+        const int put = snprintf(name + filled, DECLARED_NAME_BYTES - filled, "%s%.*s",
+                                 at ? "." : "", original ? (int)strlen(original) : (int)count,
+                                 original ? original : chain + at);
+        if (put < 0 || (filled += (size_t)put) >= DECLARED_NAME_BYTES)
+            return false;
+    }
+    return true;
+}
+
+/* The name of the function at PLACE where it is written, instead of CHAIN, which stands behind the
+ * letter BEFORE.  False: CHAIN stays. */
+static bool original_name(struct source_maps *maps, struct mapped_script *script,
+                          const struct v8_place *place, const char *chain, size_t bytes,
+                          char before, char name[DECLARED_NAME_BYTES])
+{
+    const struct source_segment *segment =
+        source_map_find(&script->map, place->line - 1, place->column - 1);
+    const bool is_script = place->line == 1 && place->column == 1;
+    const bool is_whole = !strchr(".>])", before); /* else CHAIN is a part of what V8 made up */
+    const struct script_file *text =
+        is_whole && !is_script ? original_of(maps, script, segment->source) : NULL;
+    if (text && declared_name(text, segment->source_line, segment->source_column, bytes, name))
+        return true;
+    return bytes && put_identifiers(script, place, chain, bytes, name);
+}
+
 /* NAME as its map has it, to be freed; or NULL: there is no map, or no memory. */
 static char *written_name(struct source_maps *maps, struct line_text name, bool *no_memory)
 {
     struct v8_place place;
-    char *result;
+    char *result, original[DECLARED_NAME_BYTES];
     if (!v8_place_of(name.text, name.bytes, &place) || !place.column)
         return NULL;
     struct mapped_script *script =
@@ -351,14 +416,15 @@ static char *written_name(struct source_maps *maps, struct line_text name, bool 
         script ? segment_at(script, place.line, place.column) : NULL;
     if (!segment)
         return NULL;
-    const size_t bytes = identifier_bytes(name.text, place.name_bytes);
-    const char *identifier = name.text + place.name_bytes - bytes;
-    const char *original = bytes ? name_of(script, &place, identifier, bytes) : NULL;
-    *no_memory =
-        asprintf(&result, "%.*s%.*s %s:%" PRIu32 ":%" PRIu32, (int)(place.name_bytes - bytes),
-                 name.text, original ? (int)strlen(original) : (int)bytes,
-                 original ? original : identifier, script->map.sources[segment->source],
-                 segment->source_line + 1, segment->source_column + 1) < 0;
+    const size_t bytes = chain_bytes(name.text, place.name_bytes);
+    const size_t front = place.name_bytes - bytes;
+    const char *chain = name.text + front;
+    const bool has_original =
+        original_name(maps, script, &place, chain, bytes, front ? chain[-1] : ' ', original);
+    *no_memory = asprintf(&result, "%.*s%.*s %s:%" PRIu32 ":%" PRIu32, (int)front, name.text,
+                          has_original ? (int)strlen(original) : (int)bytes,
+                          has_original ? original : chain, script->map.sources[segment->source],
+                          segment->source_line + 1, segment->source_column + 1) < 0;
     return *no_memory ? NULL : result;
 }
 
@@ -385,6 +451,10 @@ struct line_text source_maps_name(struct source_maps *maps, struct line_text nam
 void source_maps_free(struct source_maps *maps)
 {
     for (size_t i = 0; i < maps->script_count; i++) {
+        for (size_t j = 0; maps->scripts[i]->originals && j < maps->scripts[i]->map.source_count;
+             j++)
+            script_file_free(&maps->scripts[i]->originals[j].text);
+        free(maps->scripts[i]->originals);
         source_map_free(&maps->scripts[i]->map);
         script_file_free(&maps->scripts[i]->text);
         free(maps->scripts[i]);

@@ -1,0 +1,199 @@
+/* See declared_name.h. */
+#include "injector/log/script/declared_name.h"
+
+#include <string.h>
+
+/* Part of a text. */
+struct part {
+    const struct script_file *text;
+    size_t from, to;
+};
+
+static unsigned unit_at(const struct script_file *text, size_t at)
+{
+    return at < text->count ? text->units[at] : 0;
+}
+
+static bool is_space(unsigned unit)
+{
+    return unit == ' ' || (unit >= '\t' && unit <= '\r');
+}
+
+static size_t behind_spaces(const struct script_file *text, size_t at)
+{
+    while (is_space(unit_at(text, at)))
+        at++;
+    return at;
+}
+
+/* Where the spaces in front of AT begin. */
+static size_t before_spaces(const struct script_file *text, size_t at)
+{
+    while (at && is_space(text->units[at - 1]))
+        at--;
+    return at;
+}
+
+/* The word that begins at AT. */
+static struct part word_at(const struct script_file *text, size_t at)
+{
+    struct part word = {text, at, at};
+    while (script_unit_is_of_identifier(unit_at(text, word.to)))
+        word.to++;
+    return word;
+}
+
+/* The word that ends at AT. */
+static struct part word_before(const struct script_file *text, size_t at)
+{
+    struct part word = {text, at, at};
+    while (word.from && script_unit_is_of_identifier(text->units[word.from - 1]))
+        word.from--;
+    return word;
+}
+
+static bool is(struct part word, const char *wanted)
+{
+    size_t at = word.from;
+    for (; *wanted && at < word.to; at++, wanted++)
+        if (word.text->units[at] != (unsigned char)*wanted)
+            return false;
+    return at == word.to && !*wanted;
+}
+
+static bool is_any(struct part word, const char *const *wanted)
+{
+    for (; *wanted; wanted++)
+        if (is(word, *wanted))
+            return true;
+    return false;
+}
+
+/* Words behind which parameters or an expression may stand, and that are no names here. */
+static const char *const not_names[] = {
+    "",       "await",   "case",   "catch", "constructor", "default", "do",    "else",
+    "export", "extends", "for",    "if",    "in",          "new",     "of",    "return",
+    "switch", "throw",   "typeof", "void",  "while",       "with",    "yield", NULL};
+
+/* Append the ASCII WORD. */
+static bool put(struct part word, char name[DECLARED_NAME_BYTES])
+{
+    size_t filled = strlen(name);
+    if (word.to - word.from >= DECLARED_NAME_BYTES - filled)
+        return false;
+    for (size_t at = word.from; at < word.to; at++) {
+        if (word.text->units[at] >= 0x80)
+            return false;
+        name[filled++] = (char)word.text->units[at];
+    }
+    name[filled] = '\0';
+    return true;
+}
+
+static bool put_name(struct part word, char name[DECLARED_NAME_BYTES])
+{
+    name[0] = '\0';
+    return !is_any(word, not_names) && put(word, name);
+}
+
+/* ---- Behind a name ---- */
+
+/* "a.b" of "a.prototype.b" or "this.a.b", which FROM to TO is. */
+static bool put_chain(const struct script_file *text, size_t from, size_t to,
+                      char name[DECLARED_NAME_BYTES])
+{
+    name[0] = '\0';
+    for (struct part word; from < to; from = word.to + 1) {
+        word = word_at(text, from);
+        if (is(word, "prototype") || is(word, "this"))
+            continue;
+        if (*name && !put((struct part){text, word.from - 1, word.from}, name))
+            return false;
+        if (!put(word, name))
+            return false;
+    }
+    return *name;
+}
+
+/* "NAME =" and "a.NAME =" in front of AT. */
+static bool assigned_name(const struct script_file *text, size_t at, char name[DECLARED_NAME_BYTES])
+{
+    const size_t to = before_spaces(text, at - 1);
+    size_t from = to;
+    while (from &&
+           (script_unit_is_of_identifier(text->units[from - 1]) || text->units[from - 1] == '.'))
+        from--;
+    const size_t before = before_spaces(text, from);
+    if (from == to || text->units[from] == '.' ||
+        (before && strchr(":?)]", text->units[before - 1])))
+        return false; /* a type, or more than a name */
+    return put_chain(text, from, to, name);
+}
+
+/* "NAME:" in front of AT, in an object. */
+static bool key_name(const struct script_file *text, size_t at, char name[DECLARED_NAME_BYTES])
+{
+    const struct part word = word_before(text, before_spaces(text, at - 1));
+    const size_t before = before_spaces(text, word.from);
+    return word.from < word.to && before &&
+           (text->units[before - 1] == '{' || text->units[before - 1] == ',') &&
+           put_name(word, name);
+}
+
+/* What the function without a name of its own that begins at AT is assigned to. */
+static bool name_in_front(const struct script_file *text, size_t at, char name[DECLARED_NAME_BYTES])
+{
+    at = before_spaces(text, at);
+    const struct part word = word_before(text, at);
+    if (is(word, "async"))
+        at = before_spaces(text, word.from);
+    const unsigned last = at ? text->units[at - 1] : 0;
+    const unsigned before = at > 1 ? text->units[at - 2] : 0;
+    if (last == '=' && !(before < 0x80 && strchr("=!<>+-*/%&^", (int)before)))
+        return assigned_name(text, at, name);
+    return last == ':' && key_name(text, at, name);
+}
+
+/* ---- Around the place ---- */
+
+/* At the parameters: "NAME(", "function (" or an arrow function's. */
+static bool name_of_parameters(const struct script_file *text, size_t at,
+                               char name[DECLARED_NAME_BYTES])
+{
+    size_t end = before_spaces(text, at);
+    if (end && text->units[end - 1] == '*')
+        end = before_spaces(text, end - 1);
+    const struct part word = word_before(text, end);
+    if (is(word, "function"))
+        return name_in_front(text, word.from, name);
+    if (word.from == word.to || is(word, "async"))
+        return name_in_front(text, end, name);
+    return put_name(word, name);
+}
+
+bool declared_name(const struct script_file *text, uint32_t line, uint32_t column, bool is_named,
+                   char name[DECLARED_NAME_BYTES])
+{
+    static const char *const modifiers[] = {"async", "static", "get", "set", NULL};
+    if (line >= text->line_count)
+        return false;
+    const size_t begin = text->starts[line] + (size_t)column;
+    if (unit_at(text, begin) == '(')
+        return name_of_parameters(text, begin, name);
+    struct part word = word_at(text, begin);
+    size_t next = behind_spaces(text, word.to);
+    while (is_any(word, modifiers) && script_unit_is_of_identifier(unit_at(text, next))) {
+        word = word_at(text, next);
+        next = behind_spaces(text, word.to);
+    }
+    const bool is_function = is(word, "function");
+    if (is_function && unit_at(text, next) == '*')
+        next = behind_spaces(text, next + 1);
+    if (is_function || is(word, "class"))
+        return put_name(word_at(text, next), name) || name_in_front(text, begin, name);
+    if (word.from == word.to)
+        return false;
+    if (unit_at(text, next) == '=' && unit_at(text, next + 1) == '>')
+        return name_in_front(text, begin, name);
+    return is_named && unit_at(text, next) == '(' && put_name(word, name);
+}
