@@ -1,7 +1,8 @@
 /* A source map: of any text comes a map whose segments are in order and name what is there, or
- * none.
+ * none.  A name in the text of a source is a text.
  */
 #include "injector/log/source_map/source_map.h"
+#include "injector/log/script/declared_name.h"
 #include "tests/fuzz/fuzz_target.h"
 
 #include <string.h>
@@ -21,6 +22,22 @@ static void check_segment(const struct source_map *map, size_t at)
             "a segment is found where it is");
 }
 
+/* The names at the segments of SOURCE, and the TEXT's last place, are of no more than its bytes. */
+static void check_names(const struct source_map *map, uint32_t source, const char *text)
+{
+    char name[DECLARED_NAME_BYTES];
+    struct script_file file;
+    promise(script_file_take(&file, text, strlen(text)) == 0, "a text is taken");
+    for (size_t i = 0; i < map->count; i++)
+        for (int is_named = 0; is_named < 2; is_named++)
+            promise(map->segments[i].source != source ||
+                        !declared_name(&file, map->segments[i].source_line,
+                                       map->segments[i].source_column, is_named, name) ||
+                        (*name && strlen(name) <= strlen(text)),
+                    "a name is in the text");
+    script_file_free(&file);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
 {
     struct source_map map;
@@ -30,6 +47,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
     promise((result != 0) == (cause[0] != '\0'), "what is no map has a reason");
     for (size_t i = 0; !result && i < map.count; i++)
         check_segment(&map, i);
+    for (size_t i = 0; !result && i < map.content_count; i++)
+        if (map.contents[i])
+            check_names(&map, (uint32_t)i, map.contents[i]);
     for (size_t i = 0; i < map.source_count; i++)
         promise(strlen(map.sources[i]) <= size + sizeof "/directory/" * 2, "paths are no longer");
     source_map_free(&map);

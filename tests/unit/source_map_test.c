@@ -1,5 +1,6 @@
 /* Source maps: where places of generated scripts come from, by the standard's rules; and scripts
  * that name theirs. */
+#include "injector/log/script/declared_name.h"
 #include "injector/log/source_map/source_map.h"
 #include "injector/log/source_map/source_maps.h"
 #include "tests/unit/scratch.h"
@@ -207,6 +208,25 @@ static void assert_name(const char *name, const char *wanted)
     assert_memory_equal(shown.text, expected, shown.bytes);
 }
 
+#define MAP_WITH_TEXT                                                                              \
+    "{\"version\":3,\"sources\":[\"src/m.ts\"],\"names\":[],\"sourcesContent\":[\"a.total = "      \
+    "function(n)\"],"                                                                              \
+    "\"mappings\":\"AAAA,UAAU\"}"
+
+/* The map has the text that the function was written in. */
+static void test_names_by_the_original_text(void **state)
+{
+    struct mapped_place place = {.line = 1, .column = 1};
+    (void)state;
+    write_map(MAP_WITH_TEXT);
+    assert_true(place_in(MINIFIED "\n//# sourceMappingURL=m.map\n", &place));
+    assert_name("JS:*t", "JS:*a.total");
+    assert_name("JS:*", "JS:*a.total");
+    assert_name("JS:*<computed>.t", "JS:*<computed>.t");
+    assert_name("JS:*<anonymous>", "JS:*<anonymous>");
+    end_scripts();
+}
+
 static void test_names_of_functions(void **state)
 {
     struct mapped_place place = {.line = 1, .column = 1};
@@ -216,9 +236,87 @@ static void test_names_of_functions(void **state)
     assert_name("JS:*t", "JS:*total");
     assert_name("JS:o*'t", "JS:o*'total");
     assert_name("JS:~a.t", "JS:~a.total");
+    assert_name("JS:~<computed>.t", "JS:~<computed>.total");
+    assert_name("JS:*get t", "JS:*get total");
     assert_name("JS:*x", "JS:*x"); /* the script has another name there */
     assert_name("JS:*", "JS:*");
     end_scripts();
+}
+
+/* ---- Names where functions are written ---- */
+
+/* The function at "^" in TEXT. */
+static void expect_declared(const char *marked, bool is_named, const char *wanted)
+{
+    struct script_file text;
+    char plain[256], name[DECLARED_NAME_BYTES];
+    const char *mark = strchr(marked, '^'), *line = mark;
+    uint32_t before = 0;
+    while (line > marked && line[-1] != '\n')
+        line--;
+    for (const char *at = marked; at < line; at++)
+        before += *at == '\n';
+    snprintf(plain, sizeof plain, "%.*s%s", (int)(mark - marked), marked, mark + 1);
+    assert_int_equal(script_file_take(&text, plain, strlen(plain)), 0);
+    const bool found = declared_name(&text, before, (uint32_t)(mark - line), is_named, name);
+    if (found != (wanted != NULL) || (found && strcmp(name, wanted)))
+        fail_msg("%s: %s instead of %s", marked, found ? name : "none", wanted ? wanted : "none");
+    script_file_free(&text);
+}
+
+static void test_names_where_functions_are_written(void **state)
+{
+    static const struct {
+        const char *marked, *name;
+    } cases[] = {
+        {"x();\nfunction total^(n) {", "total"},
+        {"^function total(n) {", "total"},
+        {"async function ^total(n) {", "total"},
+        {"^async function* total (n) {", "total"},
+        {"var a = function total^(n) {", "total"},
+        {"class A { total^(n) {", "total"},
+        {"class A { ^static async total(n) {", "total"},
+        {"class A { static get ^total() {", "total"},
+        {"class A { #total^(n) {", "#total"},
+        {"class A { *total ^(n) {", "total"},
+        {"const total = ^n => n", "total"},
+        {"const total = ^(n) => n", "total"},
+        {"const total = async ^(n) => n", "total"},
+        {"const total = ^function (n) {", "total"},
+        {"const total = function^(n) {", "total"},
+        {"const total = async function* ^(n) {", "total"},
+        {"A.prototype.total = function^(n) {", "A.total"},
+        {"exports.total = ^(n) => n", "exports.total"},
+        {"this.total = ^(n) => n", "total"},
+        {"o = { total: function^(n) {", "total"},
+        {"o = { a: 1, total: ^n => n", "total"},
+        {"^class Vec {", "Vec"},
+        {"const Vec = ^class {", "Vec"},
+        {"const Vec = ^class extends Array {", "Vec"},
+        /* no name, or none that is sure */
+        {"list.map(^n => n)", NULL},
+        {"list.map(function^(n) {", NULL},
+        {"list.map(async ^(n) => n)", NULL},
+        {"export default ^(n) => n", NULL},
+        {"return ^(n) => n", NULL},
+        {"if ^(n)", NULL},
+        {"class A { constructor^(n) {", NULL},
+        {"class A { [key]^(n) {", NULL},
+        {"const total: Sum = ^(n) => n", NULL},
+        {"a == ^(n) => n", NULL},
+        {"a ? b : ^(n) => n", NULL},
+        {"a[0].total = ^(n) => n", NULL},
+        {"f().total = ^(n) => n", NULL},
+        {"= ^(n) => n", NULL},
+        {"^(", NULL},
+        {"^", NULL},
+        {"const t\xc3\xb6tal = ^(n) => n", NULL},
+    };
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++)
+        expect_declared(cases[i].marked, true, cases[i].name);
+    expect_declared("^total(n => n)", true, "total");
+    expect_declared("^total(n => n)", false, NULL); /* it is called, perhaps */
 }
 
 static void test_where_a_map_is_named(void **state)
@@ -238,7 +336,12 @@ static void test_where_a_map_is_named(void **state)
         {"f()\n//# sourceMappingURL=data:application/"
          "json,%7B%22version%22:3,%22sources%22:%5B%22src/m.ts%22%5D,%22mappings%22:%22AAAA%22%7D",
          true},
+        {"f()\n//# sourceMappingURL=m.map\n//# debugId=7\n/* end */\n", true},
         {"f('sourceMappingURL=m.map')\n", false},
+        {"f('//# sourceMappingURL=m.map')\n", false},
+        {"f(`\n//# sourceMappingURL=m.map\n`)\n", false},
+        {"//# sourceMappingURL=m.map\nf()\n", false},
+        {"f()\n//# sourceMappingURL=m.map\n/* a */ f()\n", false},
         {"f()\n", false},
         {"", false},
     };
@@ -324,6 +427,8 @@ int main(void)
         cmocka_unit_test(test_a_prefix_against_xssi),
         cmocka_unit_test(test_what_is_no_map),
         cmocka_unit_test(test_names_of_functions),
+        cmocka_unit_test(test_names_by_the_original_text),
+        cmocka_unit_test(test_names_where_functions_are_written),
         cmocka_unit_test(test_where_a_map_is_named),
         cmocka_unit_test(test_a_map_in_a_last_line_of_any_length),
         cmocka_unit_test(test_a_map_that_cannot_be_used_is_told_once),

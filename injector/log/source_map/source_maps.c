@@ -183,7 +183,24 @@ static void read_url(struct source_maps *maps, struct mapped_script *script, cha
         report_bad(maps, script, path, regular_file_error(errno));
 }
 
-/* The URL in the last line of TEXT that names one, NUL-terminated in it; or NULL. */
+/* Whether nothing but comments of a line each is in TEXT. */
+static bool are_comments(const char *text)
+{
+    while (*text) {
+        const size_t bytes = strcspn(text, "\r\n");
+        const size_t spaces = strspn(text, " \t");
+        const char *at = text + (spaces < bytes ? spaces : bytes);
+        const size_t left = bytes - (size_t)(at - text);
+        if (left && strncmp(at, "//", 2) &&
+            (strncmp(at, "/*", 2) || memmem(at, left, "*/", 2) != at + left - 2))
+            return false;
+        text += bytes + (text[bytes] != '\0');
+    }
+    return true;
+}
+
+/* The URL in the last line of code or of comments behind it that names one, NUL-terminated in TEXT;
+ * or NULL. */
 static char *find_url(char *text, size_t bytes)
 {
     static const char key[] = "sourceMappingURL=";
@@ -198,10 +215,15 @@ static char *find_url(char *text, size_t bytes)
             (sign[-2] == '/' || sign[-2] == '*'))
             found = at;
     }
-    if (!found)
+    char *end = found ? found + strcspn(found, " \t\r\n*'\"") : NULL;
+    const char *rest = end ? end + strspn(end, " \t") : NULL;
+    if (!end || end == found)
         return NULL;
-    found[strcspn(found, " \t\r\n*'\"")] = '\0';
-    return *found ? found : NULL;
+    rest += strncmp(rest, "*/", 2) ? 0 : 2;
+    if (!are_comments(rest))
+        return NULL;
+    *end = '\0';
+    return found;
 }
 
 /* The end of the file FD of SIZE bytes: whole lines, if they are not long; to be freed. */
@@ -388,11 +410,10 @@ static bool put_identifiers(struct mapped_script *script, const struct v8_place 
 /* The name of the function at PLACE where it is written, instead of CHAIN, which stands behind the
  * letter BEFORE.  False: CHAIN stays. */
 static bool original_name(struct source_maps *maps, struct mapped_script *script,
-                          const struct v8_place *place, const char *chain, size_t bytes,
-                          char before, char name[DECLARED_NAME_BYTES])
+                          const struct v8_place *place, const struct source_segment *segment,
+                          const char *chain, size_t bytes, char before,
+                          char name[DECLARED_NAME_BYTES])
 {
-    const struct source_segment *segment =
-        source_map_find(&script->map, place->line - 1, place->column - 1);
     const bool is_script = place->line == 1 && place->column == 1;
     const bool is_whole = !strchr(".>])", before); /* else CHAIN is a part of what V8 made up */
     const struct script_file *text =
@@ -419,8 +440,8 @@ static char *written_name(struct source_maps *maps, struct line_text name, bool 
     const size_t bytes = chain_bytes(name.text, place.name_bytes);
     const size_t front = place.name_bytes - bytes;
     const char *chain = name.text + front;
-    const bool has_original =
-        original_name(maps, script, &place, chain, bytes, front ? chain[-1] : ' ', original);
+    const bool has_original = original_name(maps, script, &place, segment, chain, bytes,
+                                            front ? chain[-1] : ' ', original);
     *no_memory = asprintf(&result, "%.*s%.*s %s:%" PRIu32 ":%" PRIu32, (int)front, name.text,
                           has_original ? (int)strlen(original) : (int)bytes,
                           has_original ? original : chain, script->map.sources[segment->source],

@@ -8,8 +8,10 @@
  * Then its places and names are shown as in the files that it was made of.  A script without such a
  * line is what people wrote.  A map that is not there, or can't be read, is told once.
  *
- * A function's name is that of the map where the script has the function's own name, in front of
- * its first character.  Where the map has no name there, the script's stays. */
+ * A function's name is the one that it has where it is written: in the text that the map has, or in
+ * the file, if that is not newer than the script.  Without the text each identifier is that of the
+ * map where the script has it, in front of the function's first character.  Else the script's name
+ * stays. */
 #ifndef PERFJIT_SOURCE_MAPS_H
 #define PERFJIT_SOURCE_MAPS_H
 
