@@ -183,3 +183,20 @@ minified() {
     says "gone.map: No such file or directory" "--source-maps DIR"
     [ "$(grep -c 'gone.map' <<<"$stderr")" = 1 ] || complain "$stderr"
 }
+
+@test "diff of a minified build with the next one, whose letters are others: the same names" {
+    for build in base new; do
+        mkdir $build
+        (
+            cd $build || exit
+            minified '//# sourceMappingURL=work.min.js.map'
+            [ $build = base ] || sed -i 's/\bm(/q(/g; s/\bt=n/z=n/; s/\bt(20000)/z(20000)/' work.min.js
+            for i in 1 2; do perfjit record -q -o $i node work.min.js; done
+        )
+        [ $build = base ] || grep -q 'function q(.*const z=' new/work.min.js || complain "$(cat new/work.min.js)"
+    done
+    perfjit diff -o /dev/null --json=diff.json --base base/1.perf.data base/2.perf.data --new new/1.perf.data new/2.perf.data
+    jq -e '[.functions[] | select(.name == "mixNumbers")] | length == 1 and all(.presence == "both" and .file == "work.ts")' diff.json >/dev/null ||
+        complain "$(jq -c '.functions[0:5]' diff.json)"
+    jq -e '[.functions[] | select(.name | IN("m", "q", "t", "z"))] | length == 0' diff.json >/dev/null || complain "letters are left"
+}

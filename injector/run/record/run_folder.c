@@ -181,10 +181,10 @@ int run_folder_add_program(const struct run_folder *folder, const char *name, co
                          asprintf(&words, "%s/%s.words", folder->settings, name) < 0
                      ? report_failure(findings, "out of memory")
                      : 0;
-    if (!result)
-        result = make_parent(path, findings) || write_file(words, text, findings) ? -1 : 0;
-    if (!result && symlink(target, path))
-        result = fail(path, findings);
+    if (!result && access(path, F_OK))
+        result = make_parent(path, findings) || write_file(words, text, findings) ? -1
+                 : symlink(target, path) ? fail(path, findings)
+                                         : 0;
     if (!result)
         result = access(path, X_OK) == 0;
     free(path);
