@@ -80,6 +80,8 @@ static void test_where_sources_are(void **state)
         {"", "file:///abs/a.js", "/abs/a.js"},
         {"", "webpack://app/./src/../a.js", "webpack://app/a.js"},
         {"webpack://app/", "a.js", "webpack://app/a.js"},
+        {"", "\\u0000helpers.js", "/app/dist/helpers.js"},
+        {"", "\\u0000", "/app/dist/"},
     };
     (void)state;
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {

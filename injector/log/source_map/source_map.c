@@ -212,6 +212,8 @@ static int take_sources(struct reader *reader, const json_t *map)
     json_array_foreach(sources, i, item)
     {
         const char *source = json_string_value(item);
+        for (size_t left = json_string_length(item); left && !*source; left--)
+            source++; /* rollup marks what it made itself by a NUL */
         if (!source && !json_is_null(item))
             return fail(reader, "its sources are no texts");
         if (add_text(&reader->map->sources, &reader->map->source_count,
@@ -309,7 +311,7 @@ int source_map_parse(struct source_map *map, const char *text, size_t bytes, con
     struct reader reader = {.map = map, .directory = directory};
     *map = (struct source_map){0};
     skip_prefix(&text, &bytes);
-    json_t *json = json_loadb(text, bytes, 0, &error);
+    json_t *json = json_loadb(text, bytes, JSON_ALLOW_NUL, &error);
     if (!json) {
         snprintf(cause, cause_bytes, "line %d: %s", error.line, error.text);
         return -1;
