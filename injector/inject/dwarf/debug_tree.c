@@ -164,7 +164,7 @@ void debug_tree_end_unit(struct debug_tree *tree)
 static uint64_t callee_hash(const struct debug_callee *callee)
 {
     uint64_t hash = ((uint64_t)callee->name << 32) + callee->decl_file;
-    return (hash ^ ((uint64_t)callee->decl_line << 16)) * UINT64_C(0x9e3779b97f4a7c15) >> 20;
+    return (hash ^ ((uint64_t)callee->decl_line << 16)) * UINT64_C(0x9e3779b97f4a7c15) >> 32;
 }
 
 static struct debug_callee *find_callee(const struct debug_tree *tree,
