@@ -227,11 +227,13 @@ static uint32_t take_new(struct function_table *table, unsigned class)
     return number;
 }
 
-/* From a larger block, of which the rest stays free as far as there are numbers for it. */
+/* From a larger block.  The rest of it stays free if there is a number for it.  Otherwise blocks
+ * are joined first, which leaves numbers, and only then the rest is wasted. */
 static uint32_t take_part_of_larger(struct function_table *table, unsigned class)
 {
-    uint32_t number = 0, other;
-    for (unsigned larger = class + 1; larger < ROW_CLASSES && !number; larger++)
+    uint32_t number = 0, other = 1;
+    unsigned larger = class;
+    while (!number && ++larger < ROW_CLASSES)
         number = pop(table, larger);
     if (!number)
         return 0;
@@ -241,7 +243,10 @@ static uint32_t take_part_of_larger(struct function_table *table, unsigned class
         push(table, other, function->first_row + (UINT32_C(1) << function->row_class),
              function->row_class);
     }
-    return number;
+    if (other || !table->may_join)
+        return number;
+    push(table, number, function->first_row, function->row_class);
+    return 0;
 }
 
 /* ---- Joining free blocks ---- */
@@ -364,7 +369,8 @@ static void free_waiting(struct function_table *table)
     }
 }
 
-/* Reuse removed functions that have no readers. */
+/* Reuse removed functions that have no readers.  An arena without functions is as if it were new.
+ */
 static void recycle(struct function_table *table)
 {
     if (table->waiting && read_is_over(table->waiting_since))
@@ -376,6 +382,8 @@ static void recycle(struct function_table *table)
         if (read_is_over(table->waiting_since))
             free_waiting(table);
     }
+    if (table->may_join && table->live_count == 0 && !table->waiting)
+        join_blocks(table);
 }
 
 /* ---- Finding ---- */
