@@ -70,24 +70,29 @@ static int begin_writing(struct signal_state *before)
     return 0;
 }
 
-/* The write that ended in ERROR has sent this signal to this thread.  It is removed before it is
- * delivered, unless there was one already. */
+/* Remove the signal that this thread has been sent. */
+static void take_signal(int number)
+{
+    const struct sigaction ignore = {.sa_handler = SIG_IGN};
+    const uint64_t wanted = SIGNAL_BIT(number);
+    const long at_once[2] = {0, 0}; /* the kernel's timespec */
+    struct sigaction before;
+    long taken;
+    do
+        taken = syscall(SYS_rt_sigtimedwait, &wanted, NULL, at_once, (size_t)KERNEL_SIGSET_BYTES);
+    while (taken < 0 && errno == EINTR);
+    /* In a sandbox that refuses this: a signal that is ignored is not pending any more. */
+    if (taken < 0 && errno != EAGAIN && sigaction(number, &ignore, &before) == 0)
+        sigaction(number, &before, NULL);
+}
+
+/* The write that ended in ERROR has sent a signal, unless one was there before. */
 static void end_writing(const struct signal_state *before, int error)
 {
-    const long at_once[2] = {0, 0}; /* the kernel's timespec */
-    const uint64_t raised = error == -EPIPE   ? SIGNAL_BIT(SIGPIPE)
-                            : error == -EFBIG ? SIGNAL_BIT(SIGXFSZ)
-                                              : 0;
-    uint64_t blocked = before->blocked;
-    long taken = 0;
-    if (raised & ~before->pending)
-        while ((taken = syscall(SYS_rt_sigtimedwait, &raised, NULL, at_once,
-                                (size_t)KERNEL_SIGSET_BYTES)) < 0 &&
-               errno == EINTR)
-            ;
-    if (taken < 0 && errno != EAGAIN) /* a sandbox: it stays blocked */
-        blocked |= raised;
-    syscall(SYS_rt_sigprocmask, SIG_SETMASK, &blocked, NULL, (size_t)KERNEL_SIGSET_BYTES);
+    const int raised = error == -EPIPE ? SIGPIPE : error == -EFBIG ? SIGXFSZ : 0;
+    if (raised && !(before->pending & SIGNAL_BIT(raised)))
+        take_signal(raised);
+    syscall(SYS_rt_sigprocmask, SIG_SETMASK, &before->blocked, NULL, (size_t)KERNEL_SIGSET_BYTES);
 }
 
 static int write_line(int fd, struct report_line *line)

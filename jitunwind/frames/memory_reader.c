@@ -173,9 +173,8 @@ static bool has(const struct memory_reader *reader, uint64_t addr, size_t size)
 bool ju_memory_read_word(struct memory_reader *reader, uint64_t addr, uint64_t *word)
 {
     const size_t size = sizeof *word;
-    if (addr % size == 0 && addr >= reader->stack_start && addr < reader->stack_end) {
-        if (!confirm(reader, addr))
-            return false;
+    if (addr % size == 0 && addr >= reader->stack_start && addr < reader->stack_end &&
+        confirm(reader, addr)) {
         *word = memory_word_in_place(addr);
         return true;
     }

@@ -6,6 +6,8 @@
  *     hole, hole-thread       memory between a handler's stack and the thread's block is freed,
  *                             protected, cut, between two backtraces through a register to there
  *     refused ERRNO           the same where process_vm_readv fails so
+ *     sandboxes               calls that it makes are refused, one at a time
+ *     memory                  there is no more, when functions are added
  *     pipe, limit, terminal, closed
  *                             nobody reads the crash report, or it is as long as files may get, or
  * a background process may not write there, or it is no descriptor locked, locked-later    mlockall
@@ -291,6 +293,40 @@ static void to_terminal(void)
     CHECK(waitpid(leader, &status, 0) == leader && status == 0);
 }
 
+/* ---- Sandboxes ---- */
+
+static void in_sandbox(long call)
+{
+    int ends[2];
+    CHECK(pipe(ends) == 0 && close(ends[0]) == 0);
+    refuse((int)call, EPERM);
+    walk_from(NULL);
+    CHECK(report_to(ends[1]) < 0);
+    CHECK(!is_pending(SIGPIPE));
+    int error = add(4096, 64);
+    CHECK(error == 0 || error == -ENOMEM);
+    _exit(0);
+}
+
+static void sandboxes(void)
+{
+    static const long calls[] = {
+        SYS_rt_sigprocmask, SYS_rt_sigpending, SYS_rt_sigtimedwait, SYS_process_vm_readv, SYS_write,
+        SYS_mprotect,       SYS_mmap};
+    for (size_t i = 0; i < sizeof calls / sizeof calls[0]; i++) {
+        int status;
+        pid_t child = fork();
+        if (child == 0)
+            in_sandbox(calls[i]);
+        CHECK(waitpid(child, &status, 0) == child);
+        if (WIFEXITED(status) && WEXITSTATUS(status) == NOT_PERMITTED)
+            _exit(NOT_PERMITTED);
+        if (status != 0)
+            printf("call %ld: status %d\n", calls[i], status);
+        CHECK(status == 0);
+    }
+}
+
 /* ---- Memory that is locked ---- */
 
 static long resident_kib(void)
@@ -328,6 +364,27 @@ static void locked(bool later)
     long grown = resident_kib() - before;
     printf("grown by %ld KiB\n", grown);
     CHECK(grown < MOST_KIB);
+}
+
+/* What there is stays as it was, and there is room again when functions are removed. */
+static void no_memory(void)
+{
+    enum { APART = 4096, ARENA = 64 << 20 };
+    const struct rlimit none = {0, 0};
+    int error = 0;
+    size_t count = 0;
+    name = NULL;
+    jitunwind_close(arena);
+    open_arena(ARENA);
+    CHECK(add(0, 64) == 0);
+    CHECK(setrlimit(RLIMIT_DATA, &none) == 0);
+    while (!error && ++count < ARENA / APART)
+        error = add(count * APART, 64);
+    CHECK(error == -ENOMEM);
+    walk_from(NULL);
+    CHECK(jitunwind_remove(arena, (uint64_t)(uintptr_t)code) == 0);
+    CHECK(add(64, 64) == 0);
+    _exit(0);
 }
 
 /* ---- Threads ---- */
@@ -372,7 +429,7 @@ static void end_workers(void)
 
 static void forks(void)
 {
-    enum { CHILDREN = 200 };
+    enum { CHILDREN = 60 };
     start_workers();
     for (int i = 0; i < CHILDREN; i++) {
         int status;
@@ -405,7 +462,7 @@ static void at_stop(int number, siginfo_t *info, void *ucontext)
 
 static void stops(void)
 {
-    enum { STOPS = 300 };
+    enum { STOPS = 100 };
     unsigned done = 0;
     name = NULL; /* a thread may be stopped in malloc, which has a lock in musl */
     handle(SIGUSR2, at_stop, SA_RESTART);
@@ -527,6 +584,10 @@ static void run(const char *host, char **arguments)
         walk_beside_holes(two_pieces(0));
     if (strcmp(host, "hole-thread") == 0 || strcmp(host, "refused") == 0)
         hole_thread();
+    if (strcmp(host, "sandboxes") == 0)
+        sandboxes();
+    if (strcmp(host, "memory") == 0)
+        no_memory();
     if (strcmp(host, "pipe") == 0)
         to_pipe();
     if (strcmp(host, "limit") == 0)
