@@ -33,11 +33,10 @@ static bool is_there(uint64_t addr)
     return result == -1 && errno == EINVAL;
 }
 
-/* Whether the SIZE bytes at ADDR are there: a word in each piece. */
-static bool are_there(uint64_t addr, size_t size)
+/* Whether all from FROM up to TO is there: a word in each piece. */
+static bool are_there(uint64_t from, uint64_t to)
 {
-    const uint64_t end = addr + size;
-    for (uint64_t at = addr; at < end; at = (at / PIECE_BYTES + 1) * PIECE_BYTES)
+    for (uint64_t at = from; at < to; at = (at / PIECE_BYTES + 1) * PIECE_BYTES)
         if (!is_there(at / sizeof at * sizeof at))
             return false;
     return true;
@@ -45,7 +44,7 @@ static bool are_there(uint64_t addr, size_t size)
 
 bool ju_memory_is_there(uint64_t addr, size_t size)
 {
-    return addr + size >= addr && are_there(addr, size);
+    return addr + size >= addr && are_there(addr, addr + size);
 }
 
 /* It is another thread's or frame's memory, of which sanitizers know better than to let it be read.
@@ -74,7 +73,7 @@ bool ju_memory_read_there(uint64_t addr, void *to, size_t size)
         if (errno != ENOMEM)
             atomic_store_explicit(&is_refused, true, memory_order_relaxed);
     }
-    if (!are_there(addr, size))
+    if (!are_there(addr, addr + size))
         return false;
     copy(to, addr, size);
     return true;
@@ -103,12 +102,6 @@ static uint64_t stack_top(void)
     return top / sizeof(uint64_t) * sizeof(uint64_t);
 }
 
-/* Whether all pieces from FROM up to TO are there. */
-static bool are_all_there(uint64_t from, uint64_t to)
-{
-    return from >= to || are_there(from, to - from);
-}
-
 void ju_memory_reader_begin(struct memory_reader *reader)
 {
     enum { MOST_BYTES = 8 << 20 }; /* to look at */
@@ -120,7 +113,7 @@ void ju_memory_reader_begin(struct memory_reader *reader)
     if (from == unknown_from || top <= here || top - from > MOST_BYTES)
         return;
     const bool has_more = known_from > from || known_from == 0;
-    if (has_more && !are_all_there(from + PIECE_BYTES, known_from ? known_from : top)) {
+    if (has_more && !are_there(from + PIECE_BYTES, known_from ? known_from : top)) {
         unknown_from = from;
         return;
     }
