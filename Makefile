@@ -92,7 +92,7 @@ UNIT_SRC     := $(wildcard tests/unit/*_test.c)
 PRODUCER_SRC := $(filter-out tests/producers/aarch64_% tests/producers/riscv64_% tests/producers/fail_nth.c,$(wildcard tests/producers/*.c))
 
 # What is fuzzed (`make fuzz`), and the same functions with a main that replays inputs, for `make check`.
-FUZZ_NAMES   := bench call_profile cfi_check compare demangle eh_frame injection inline_info jit_dump lines perf_data perf_map stacks
+FUZZ_NAMES   := bench call_profile cfi_check compare demangle eh_frame injection inline_info jit_dump kernel_code kernel_symbols lines off_cpu perf_data perf_map source_map stacks v8_log
 FUZZ_SRC     := $(wildcard tests/fuzz/*.c)
 MINUTES      ?= 5
 JOBS         ?= $(shell nproc)
@@ -481,13 +481,11 @@ torture: setup-live
 
 # The writers' threads, forks, opening and closing with ThreadSanitizer.  It knows nothing of forks among threads (it takes
 # the parent's threads for the child's) and can't start threads in such a child: those are left to make check.
+TSAN_UNITS := jitdump_survival jitdump_stop jitdump_attach jitdump_attach_fork jitdump_attach_left jitdump_attach_rights perfmap_stop
 tsan:
 	@$(MAKE) --no-print-directory BUILD=$(BUILD)/tsan SANITIZE=thread $(BUILD)/tsan/producers/torture \
-	    $(BUILD)/tsan/tests/jitdump_survival_test $(BUILD)/tsan/tests/jitdump_stop_test \
-	    $(BUILD)/tsan/tests/perfmap_stop_test
-	@$(BUILD)/tsan/tests/jitdump_survival_test
-	@$(BUILD)/tsan/tests/jitdump_stop_test
-	@$(BUILD)/tsan/tests/perfmap_stop_test
+	    $(patsubst %,$(BUILD)/tsan/tests/%_test,$(TSAN_UNITS))
+	@set -e; for unit in $(TSAN_UNITS); do $(BUILD)/tsan/tests/$${unit}_test; done
 	@dir=$$(mktemp -d) && $(BUILD)/tsan/producers/torture stress $$dir 20 1; status=$$?; rm -r $$dir; exit $$status
 
 # All fuzzers for MINUTES each, JOBS at a time; what they learn stays in $(BUILD)/corpus.  A finding ends it.

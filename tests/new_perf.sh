@@ -181,7 +181,7 @@ named() { # FILE, printed by perf script
 }
 
 # Recorded by the new perf with OPTIONS, as a file and as a stream; injected here into both; read by the new perf.  Streams are
-# read by the perf of this machine too; a file has attributes that are too long for it.
+# read by the perf of this machine too, whose attributes are shorter, and so are files.
 run_new_form() { # OPTION...
     rm -rf "$work" "$root$work" && mkdir -p "$work" "$root$work/dump"
     cp "$build/static/unwind_shapes" "$root$work/"
@@ -197,6 +197,8 @@ run_new_form() { # OPTION...
         "$build/perfjit" inject -q -i "$from" -o - --dso-dir "$work/out.data.dso" >"$work/out.stream" || return 1
         cp -r "$work/." "$root$work/"
         new_perf script -i "$work/out.data" --no-inline -F ip,sym >"$build/script.txt" 2>"$build/script.err" || return 1
+        named "$build/script.txt" || return 1
+        perf script -i "$work/out.data" --no-inline -F ip,sym >"$build/script.txt" 2>"$build/script.err" || return 1
         named "$build/script.txt" || return 1
         for to in new_perf perf; do
             cat "$work/out.stream" | $to script -i - --no-inline -F ip,sym >"$build/script.txt" 2>"$build/script.err" || return 1

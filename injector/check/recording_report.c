@@ -18,7 +18,7 @@ static void report_samples(struct report *report, const struct sample_census *ce
 {
     report_open(report, "samples", "samples (the address of each, not its call chain)");
     report_number(report, "total", "in all", census->samples);
-    report_count(report, "outside_user", "in the kernel", census->outside_user);
+    report_count(report, "outside_user", "in the kernel or a guest", census->outside_user);
     report_count(report, "in_files", "in programs and libraries", census->in_files);
     report_number(report, "jit_named", "in JIT code, named", census->named);
     report_number(report, "jit_unknown", "in JIT code, [unknown]", census->unknown);
@@ -91,12 +91,22 @@ static bool lacks_maps(const struct sample_census *census)
     return census->unmapped > census->in_files + census->named + census->unknown;
 }
 
+/* Whether a process that has JIT code may have moved it.  perf has no record of that. */
+static bool may_be_moved(const struct sample_census *census)
+{
+    enum { SHARE = 100 }; /* fewer are where a mapping's record was lost */
+    uint64_t in_jit = census->named + census->unknown;
+    return in_jit && census->unmapped > in_jit / SHARE;
+}
+
 static void report_remedies(struct report *report, const struct sample_census *census)
 {
     bool said[CAUSES] = {false};
     report_open_array(report, "remedies",
-                      census->unknown || census->incomplete || lacks_maps(census) ? "what to do"
-                                                                                  : NULL);
+                      census->unknown || census->incomplete || lacks_maps(census) ||
+                              may_be_moved(census)
+                          ? "what to do"
+                          : NULL);
     for (size_t i = 0; i < census->group_count; i++) {
         enum sample_cause cause = census->groups[i].cause;
         if (said[cause])
@@ -115,7 +125,36 @@ static void report_remedies(struct report *report, const struct sample_census *c
                     "the recording does not say what was mapped, as where its beginning was "
                     "overwritten (perf record --overwrite, --tail-synthesize) or its end cut off: "
                     "record all of it; JIT code has names if its dump is named, --jitdump FILE");
+    if (may_be_moved(census))
+        report_line(report,
+                    "code that was moved with mremap(2) is where no mapping was recorded: perf has "
+                    "no record of that; its runtime has to log the move (CODE_MOVE) or the code "
+                    "again");
     report_close_array(report);
+}
+
+/* What perf did not come to record: no runtime and no dump can make up for it. */
+static void report_lacks(struct report *report, const struct losses *losses,
+                         const struct cut_chains *cuts)
+{
+    char text[LOSSES_TEXT_BYTES];
+    const bool any = losses_any(losses) || cuts->cut;
+    report_open(report, "lacks", any ? "what the recording itself lacks" : NULL);
+    report_number(report, "lost_samples", NULL, losses->samples);
+    report_number(report, "lost_records", NULL, losses->records);
+    report_number(report, "cut_traces", NULL, losses->traces);
+    report_number(report, "chains", NULL, cuts->chains);
+    report_number(report, "cut_chains", NULL, cuts->cut);
+    report_number(report, "cut_at_frames", NULL, cuts->frames);
+    if (losses_any(losses)) {
+        losses_text(losses, text, sizeof text);
+        report_line(report, "%s", text);
+    }
+    if (cuts->cut) {
+        cut_chains_text(cuts, text, sizeof text);
+        report_line(report, "%s", text);
+    }
+    report_close(report);
 }
 
 /* The last line: what all of it comes to.  IMAGE: of an injected recording, or NULL; MOVED:
@@ -147,7 +186,10 @@ static void report_verdict(struct report *report, const struct records *records,
                     "injected already, with %s, which is not there: its JIT code has no "
                     "names; put it back, or check the recording as perf record wrote it",
                     image);
-    if (census->unknown || census->incomplete || lost || misled || gone)
+    if (losses_any(&records->losses))
+        report_line(report, "perf lost part of the recording");
+    if (census->unknown || census->incomplete || lost || misled || gone ||
+        losses_any(&records->losses))
         return;
     if (census->named)
         report_line(report, "sound: every sample in JIT code has a name");
@@ -180,9 +222,10 @@ int recording_report(struct report *report, const struct census_question *questi
 {
     const char *path = question->records->file->path;
     const char *image = injected_image(question->records);
+    const struct losses *losses = &question->records->losses;
     bool gone = injected_image_gone(question->records, question->root) != NULL;
     bool sound = !census->unknown && !census->incomplete && !findings_lost(findings) &&
-                 !chains->misled && !gone;
+                 !chains->misled && !gone && !losses_any(losses);
     report_open(report, "profile", path);
     report_text(report, "file", NULL, path);
     report_flag(report, "sound", sound);
@@ -194,6 +237,7 @@ int recording_report(struct report *report, const struct census_question *questi
     report_processes(report, question);
     report_unknown(report, census);
     report_findings(report, findings);
+    report_lacks(report, losses, &chains->cuts);
     report_remedies(report, census);
     report_verdict(report, question->records, census, findings, chains->misled, image, moved, gone);
     report_close(report);

@@ -5,6 +5,7 @@
 #include "injector/check/census/chain_census.h"
 #include "injector/check/census/sample_census.h"
 #include "injector/check/findings_report.h"
+#include "injector/recording/cut_chains.h"
 #include "injector/unwind/stacks/user_stacks.h"
 
 /* The options of the report on call chains. */
@@ -13,6 +14,7 @@ struct chain_question {
     const struct user_stacks *stacks; /* NULL: there are none */
     const struct chain_census *census;
     uint64_t misled; /* see chain_census_misled */
+    struct cut_chains cuts;
 };
 
 /* A member "profile" of the object that is open.  Returns 0, or -1 without memory. */

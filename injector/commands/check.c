@@ -3,12 +3,13 @@
  * A recording goes through the same modules as in perfjit inject, up to the timeline; a dump
  * through the same reader.  Nothing is changed but with --repair, which writes a new file.
  *
- * Exit status: 0 sound, every sample in JIT code has a name.  3 something would be lost or is
- * unknown, or tables of JIT code are wrong.  1 can't be read.  2 usage.
+ * Exit status: 0 sound, every sample in JIT code has a name.  3 something is or would be lost, or
+ * is unknown, or tables of JIT code are wrong.  1 can't be read.  2 usage.
  */
 #include "injector/commands/commands.h"
 
 #include "injector/check/census/kept_census.h"
+#include "injector/check/changed_files.h"
 #include "injector/check/dump_report.h"
 #include "injector/check/recording_report.h"
 #include "injector/files/input_guard.h"
@@ -45,6 +46,7 @@ struct inspection {
     struct sample_census census;
     struct user_stacks stacks;
     struct chain_census chains;
+    struct cut_chains cuts;
     bool has_stacks;
 };
 
@@ -58,6 +60,16 @@ static int worse(int status, int other)
 
 /* ---- A dump ---- */
 
+/* The process that writes it may go on. */
+static int add_unwritten(struct jit_dump *dump)
+{
+    struct findings findings = {0};
+    int result = unwritten_source_append(&(struct unwritten_source){0}, dump, dump->pid, &findings);
+    findings_print(&findings, stderr);
+    findings_free(&findings);
+    return result;
+}
+
 /* *STAGE is set to the file with its newest records, to be freed, or to NULL. */
 static int check_dump(struct report *report, const char *path, char **stage)
 {
@@ -69,6 +81,8 @@ static int check_dump(struct report *report, const char *path, char **stage)
     if (jit_dump_open(&dump, path, cause, sizeof cause)) {
         printable_line(stderr, "perfjit: %s: %s", path, cause);
         dump_report_unreadable(report, path, cause);
+    } else if (add_unwritten(&dump)) {
+        printable_line(stderr, "perfjit: %s: out of memory", path);
     } else if (dump_survey_take(&survey, &dump)) {
         printable_line(stderr, "perfjit: %s: %s", path, survey.findings.failure);
         dump_survey_free(&survey);
@@ -138,9 +152,23 @@ static struct chain_question chains_of(const struct inspection *run,
                                        const struct check_options *options)
 {
     if (!run->has_stacks)
-        return (struct chain_question){.asked = options->chains};
-    return (struct chain_question){options->chains, options->verbose, &run->stacks, &run->chains,
-                                   chain_census_misled(&run->chains, &run->stacks.source)};
+        return (struct chain_question){.asked = options->chains, .cuts = run->cuts};
+    return (struct chain_question){options->chains,
+                                   options->verbose,
+                                   &run->stacks,
+                                   &run->chains,
+                                   chain_census_misled(&run->chains, &run->stacks.source),
+                                   run->cuts};
+}
+
+/* Chains are followed through the same files. */
+static int find_changed(struct inspection *run, const struct check_options *options,
+                        struct findings *findings)
+{
+    bool counts_chains = options->chains && perf_file_has_stacks(&run->in.input.file);
+    return counts_chains ? 0
+                         : changed_files_find(&run->in.records, &run->in.processes,
+                                              run->in.timelines, options->request.root, findings);
 }
 
 static int inspect(struct inspection *run, const struct check_options *options,
@@ -149,18 +177,43 @@ static int inspect(struct inspection *run, const struct check_options *options,
     /* A recording without dump and map is no failure here: the report explains it. */
     if (recording_open(&run->in, options->records, &options->request, findings) ==
             RECORDING_FAILED ||
-        recording_play(&run->in, findings) || count_chains(run, options, findings))
+        recording_play(&run->in, findings) || find_changed(run, options, findings) ||
+        count_chains(run, options, findings))
         return -1;
     const struct census_question question = question_of(run, options);
-    return kept_census_or_take(&run->census, &question, findings);
+    if (cut_chains_count(&run->cuts, &run->in.input.file))
+        return report_failure(findings, "out of memory");
+    if (kept_census_or_take(&run->census, &question, findings))
+        return -1;
+    interruption_look();
+    return interruption_check(findings);
 }
 
-static void release(struct inspection *run)
+static void release_counts(struct inspection *run)
 {
     sample_census_free(&run->census);
     user_stacks_free(&run->stacks);
     chain_census_free(&run->chains);
+}
+
+static void release(struct inspection *run)
+{
+    release_counts(run);
     recording_free(&run->in);
+}
+
+static int inspect_all(struct inspection *run, const struct check_options *options,
+                       struct findings *findings)
+{
+    int result = inspect(run, options, findings);
+    while (result) {
+        release_counts(run);
+        if (!recording_begin_anew(&run->in, findings))
+            break;
+        *run = (struct inspection){.in = run->in};
+        result = inspect(run, options, findings);
+    }
+    return result;
 }
 
 static int check_profile(struct report *report, const struct check_options *options)
@@ -168,13 +221,14 @@ static int check_profile(struct report *report, const struct check_options *opti
     struct inspection run = {.census = {0}};
     struct findings findings = {.quiet = true};
     int status = EXIT_UNREADABLE;
-    if (inspect(&run, options, &findings)) {
+    if (inspect_all(&run, options, &findings)) {
         printable_line(stderr, "perfjit: %s", findings.failure);
     } else {
         const struct census_question question = question_of(&run, options);
         const struct chain_question chains = chains_of(&run, options);
         bool lost = run.census.unknown || run.census.incomplete || findings_lost(&findings) ||
-                    chains.misled || injected_image_gone(&run.in.records, options->request.root);
+                    chains.misled || losses_any(&run.in.records.losses) ||
+                    injected_image_gone(&run.in.records, options->request.root);
         status = lost ? EXIT_LOST : EXIT_SOUND;
         if (recording_report(report, &question, &run.census, &chains, &findings)) {
             printable_line(stderr, "perfjit: out of memory");
@@ -323,7 +377,7 @@ const struct argp check_argp = {
         "  0  sound, and every sample in JIT code has a name\n"
         "  1  it can't be read\n"
         "  2  wrong usage\n"
-        "  3  something would be lost or is unknown, or with --chains: chains are\n"
+        "  3  something is or would be lost, or is unknown, or with --chains: chains are\n"
         "     ended by wrong unwind tables of JIT code\n"};
 
 /* STATUS, unless its input was cut while it was read. */

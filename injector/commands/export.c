@@ -99,6 +99,8 @@ int export_command(int argc, char **argv)
     options.request.lines = !result && options.format->lines;
     result = result || view_input_open(&input, &options.request, &findings);
     result = result || put(&options, &input, &findings);
+    if (!result)
+        view_input_put_lacks(&input, &options.request, stderr);
     view_input_close(&input);
     return view_end(result, &options.request, &findings);
 }

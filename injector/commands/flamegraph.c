@@ -72,10 +72,22 @@ static char *title_of(const struct flamegraph_options *options, const struct vie
     return printable_copy(options->title ? options->title : file_name_of(input->path));
 }
 
+/* What the recording lacks, in lines; NULL: nothing, or no memory. */
+static char *lacks_of(const struct view_input *input)
+{
+    char text[VIEW_LACK_BYTES], *lines = NULL, *longer;
+    for (size_t i = 0; view_input_lack(input, i, text, sizeof text); i++) {
+        int bytes = asprintf(&longer, "%s%s\n", lines ? lines : "", text);
+        free(lines);
+        lines = bytes < 0 ? NULL : longer;
+    }
+    return lines;
+}
+
 static int draw(const struct flamegraph_options *options, const struct view_input *input,
                 struct findings *findings)
 {
-    char *path = NULL, *title = title_of(options, input);
+    char *path = NULL, *title = title_of(options, input), *lacks = lacks_of(input);
     const char *output = options->request.output;
     if (!output && strcmp(input->path, "-") == 0)
         output = "-";
@@ -84,15 +96,20 @@ static int draw(const struct flamegraph_options *options, const struct view_inpu
     if (!title || (!output && !path)) {
         free(title);
         free(path);
+        free(lacks);
         return report_failure(findings, "out of memory");
     }
     struct flamegraph_run run = {{.profile = &input->profile,
                                   .totals = &input->totals,
                                   .choice = input->choice,
-                                  .title = title},
+                                  .title = title,
+                                  .lacks = lacks},
                                  options->svg};
     output = output ? output : path;
     int result = view_write(output, write_graph, &run, findings);
+    free(lacks);
+    if (!result)
+        view_input_put_lacks(input, &options->request, stderr);
     if (!result && path && !options->request.quiet)
         printable_line(stderr, "perfjit: %s: open it in a browser", path);
     free(title);

@@ -5,11 +5,16 @@
  * partial output remains; then the process ends by the signal.  Before, they end it at once.
  * SIGPIPE and SIGXFSZ become errors of write(2). A page of a mapped file that no longer exists
  * (SIGBUS) reads as zeros, and the run fails in the end.
+ *
+ * A run of many processes can do without one of their files.  If such a spare file becomes shorter,
+ * a run may begin anew: then that file is refused.
  */
 #ifndef PERFJIT_INTERRUPTION_H
 #define PERFJIT_INTERRUPTION_H
 
 #include "injector/findings/findings.h"
+
+#include <sys/stat.h>
 
 /* From now on no signal that a file causes ends the process. */
 void interruption_watch_files(void);
@@ -26,6 +31,25 @@ int interruption_check(struct findings *findings);
 
 /* Whether it would be -1. */
 bool interruption_came(void);
+
+/* The SIZE bytes at BYTES are those of the mapped FILE, which is spare. */
+void interruption_spare(const void *bytes, size_t size, const struct stat *file);
+
+/* PATH, whose bytes are mapped at BYTES, keeps LASTING of them unless somebody cuts it.  A file
+ * that was cut within a page reads as zeros, without a signal: interruption_look compares the
+ * sizes. */
+void interruption_spare_lasts(const void *bytes, const char *path, size_t lasting);
+void interruption_look(void);
+
+/* BYTES are about to be unmapped. */
+void interruption_spare_end(const void *bytes);
+
+/* Whether FILE was spare and became shorter while it was mapped.  It is no more. */
+bool interruption_has_cut(const struct stat *file);
+
+/* After a run that failed, with all of its files unmapped: whether it may begin anew, since nothing
+ * happened but that spare files became shorter. */
+bool interruption_begin_anew(void);
 
 /* After the clean-up: end by the signal that came, if one did. */
 void interruption_pass_on(void);

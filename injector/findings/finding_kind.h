@@ -30,6 +30,7 @@ enum finding_kind {
     FINDING_CLOCK_FLAG,        /* a dump whose flags name another clock than the one it has */
     FINDING_CLOCK_USELESS,     /* a dump whose timestamps are unusable */
     FINDING_DUMP_REPLACED,     /* the file with the dump's name is no longer the dump */
+    FINDING_DUMP_ANEW,         /* a process began its dump anew, at the same path */
     FINDING_DUMP_OWNER,        /* a dump that belongs to a user who may not be the profiled one */
     FINDING_DUMP_AMBIGUOUS,    /* a dump that could be that of several processes */
     FINDING_FEATURE_BROKEN,    /* a section of perf.data about the whole recording that is not all
@@ -39,13 +40,17 @@ enum finding_kind {
     FINDING_MAP_STALE,       /* a perf map that an earlier process with the same pid left behind */
     FINDING_MAP_UNUSABLE,    /* a perf map that can't be read */
     FINDING_MAP_LINES,       /* a perf map with lines that can't be read */
+    FINDING_MAP_NAMES,       /* a perf map in which names have line breaks */
     FINDING_MAP_ELSEWHERE,   /* a perf map of addresses where its process has no code */
     FINDING_INHERITANCE_CUT, /* too many functions have been copied to forked processes */
     FINDING_SAMPLE_BROKEN, /* a sample whose stack is to be unwound, and that contradicts itself */
     FINDING_IMAGE_CACHED,  /* a live process that does not see the ELF files, which are in perf's
                               cache */
     FINDING_IMAGE_HIDDEN,  /* the same, and they could not be put there */
+    FINDING_RECORDS_UNWRITTEN, /* records that were only in the memory of the process */
     FINDING_HISTORY_CUT,   /* a dump whose old records made room for new ones */
+    FINDING_CALLERS_MISSING, /* a sample whose deferred call chain is not there */
+    FINDING_FILE_CHANGED,  /* a program or library that is not the one that was mapped */
     FINDING_MACHINE_UNKNOWN, /* a recording of a machine that this version does not know */
     FINDING_KINDS
 };

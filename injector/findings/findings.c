@@ -6,6 +6,7 @@
 #include <inttypes.h>
 #include <stdarg.h>
 #include <stdlib.h>
+#include <string.h>
 
 void report_finding(struct findings *findings, enum finding_kind kind, const char *format, ...)
 {
@@ -158,6 +159,33 @@ void findings_move(struct findings *to, struct findings *from)
     for (int quirk = 0; quirk < QUIRKS; quirk++)
         move_cases(&to->repaired[quirk], &to->first_repaired[quirk], &from->repaired[quirk],
                    &from->first_repaired[quirk]);
+}
+
+struct findings_mark findings_mark(const struct findings *findings)
+{
+    struct findings_mark mark;
+    memcpy(mark.count, findings->count, sizeof mark.count);
+    memcpy(mark.repaired, findings->repaired, sizeof mark.repaired);
+    return mark;
+}
+
+static void return_cases(uint64_t *count, char **first, uint64_t before)
+{
+    *count = before;
+    if (before)
+        return;
+    free(*first);
+    *first = NULL;
+}
+
+void findings_return(struct findings *findings, const struct findings_mark *mark)
+{
+    for (int kind = 0; kind < FINDING_KINDS; kind++)
+        return_cases(&findings->count[kind], &findings->first[kind], mark->count[kind]);
+    for (int quirk = 0; quirk < QUIRKS; quirk++)
+        return_cases(&findings->repaired[quirk], &findings->first_repaired[quirk],
+                     mark->repaired[quirk]);
+    findings->failure[0] = '\0';
 }
 
 void findings_free(struct findings *findings)

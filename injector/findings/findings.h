@@ -61,6 +61,16 @@ void findings_move(struct findings *to, struct findings *from);
  * repaired, in one line, without what is usual; verbose, all in a paragraph for each quirk. */
 void findings_print(const struct findings *findings, FILE *stream);
 
+/* How many there were at some moment. */
+struct findings_mark {
+    uint64_t count[FINDING_KINDS], repaired[QUIRKS];
+};
+
+struct findings_mark findings_mark(const struct findings *findings);
+
+/* Forget what was found since MARK, and the failure: that part of the run is done anew. */
+void findings_return(struct findings *findings, const struct findings_mark *mark);
+
 void findings_free(struct findings *findings);
 
 #endif

@@ -29,6 +29,10 @@ static const struct cause_text texts[CAUSES] = {
     [CAUSE_DUMP_REPLACED] =
         {"dump-replaced", "its dump was overwritten, or fits several processes",
          "let each run write to its own directory; a copy can be named with --jitdump FILE"},
+    [CAUSE_DUMP_ANEW] =
+        {"dump-anew", "logged in a dump that its process wrote anew later",
+         "give each engine, or each load of the runtime, a dump of its own name; a copy of the "
+         "earlier dump can be named with --jitdump FILE"},
     [CAUSE_DUMP_OWNER] =
         {"dump-owner", "its dump belongs to another user, and may not be the file that it mapped",
          "if it is the right one: perfjit inject --force, or name it with --jitdump FILE"},
@@ -93,6 +97,8 @@ enum sample_cause sample_cause_of_refusal(enum finding_kind why)
         return CAUSE_WRONG_CLOCK;
     case FINDING_DUMP_OWNER:
         return CAUSE_DUMP_OWNER;
+    case FINDING_DUMP_ANEW:
+        return CAUSE_DUMP_ANEW;
     case FINDING_DUMP_REPLACED:
     case FINDING_DUMP_AMBIGUOUS:
         return CAUSE_DUMP_REPLACED;

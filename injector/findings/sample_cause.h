@@ -12,6 +12,7 @@ enum sample_cause {
     CAUSE_DUMP_OWNER,    /* it belongs to another user, and is not proven to be the mapped file */
     CAUSE_DUMP_REFUSED,  /* it can't be read */
     CAUSE_DUMP_REPLACED, /* it is another process's, or could be */
+    CAUSE_DUMP_ANEW,     /* its process wrote its dump anew after the sample */
     CAUSE_WRONG_CLOCK,   /* its times can't be brought onto the profile's clock */
     CAUSE_PID_NAMESPACE, /* its name has another pid */
     CAUSE_MAP_REFUSED,   /* there is a perf map that was not used */

@@ -3,7 +3,9 @@
 
 #include "injector/arrays/array.h"
 #include "injector/files/input_guard.h"
+#include "injector/files/interruption.h"
 #include "injector/recording/host/recording_host.h"
+#include "injector/recording/moved_text.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -98,7 +100,7 @@ static enum recording_result read_input(struct recording *recording,
     const struct jit_processes_request wanted = {
         request->dumps,
         request->dump_count,
-        {request->root, request->any_owner, request->no_lines},
+        {request->root, request->any_owner, request->no_lines, request->unwritten},
         {request->no_perf_map, request->perf_maps, request->perf_map_count, request->root},
         {request->no_lines ? NULL : request->v8_logs, request->no_lines ? 0 : request->v8_log_count,
          request->root},
@@ -107,15 +109,23 @@ static enum recording_result read_input(struct recording *recording,
     if (records_read(&recording->records, &recording->input.file, findings))
         return RECORDING_FAILED;
     guard_mapped(&recording->records);
-    return jit_processes_read(&recording->processes, &recording->records, &wanted, findings);
+    enum recording_result result =
+        jit_processes_read(&recording->processes, &recording->records, &wanted, findings);
+    if (result != RECORDING_FAILED &&
+        moved_text_find(&recording->records, &recording->processes.lives, findings))
+        return RECORDING_FAILED;
+    return result;
 }
 
 enum recording_result recording_open(struct recording *recording, const char *path,
                                      const struct recording_request *request,
                                      struct findings *findings)
 {
+    if (recording->input.file.data) /* it is done anew */
+        return read_input(recording, request, findings);
     if (check_root(request->root, findings) || perf_input_open(&recording->input, path, findings))
         return RECORDING_FAILED;
+    recording->mark = findings_mark(findings);
     return read_input(recording, request, findings);
 }
 
@@ -162,12 +172,28 @@ int recording_play(struct recording *recording, struct findings *findings)
     return 0;
 }
 
-void recording_free(struct recording *recording)
+/* Release all but the input. */
+static void free_made(struct recording *recording)
 {
     for (size_t i = 0; recording->timelines && i < recording->processes.count; i++)
         timeline_free(&recording->timelines[i]);
     free(recording->timelines);
     jit_processes_free(&recording->processes);
     records_free(&recording->records);
+}
+
+bool recording_begin_anew(struct recording *recording, struct findings *findings)
+{
+    free_made(recording);
+    *recording = (struct recording){.input = recording->input, .mark = recording->mark};
+    if (!interruption_begin_anew())
+        return false;
+    findings_return(findings, &recording->mark);
+    return true;
+}
+
+void recording_free(struct recording *recording)
+{
+    free_made(recording);
     perf_input_close(&recording->input);
 }

@@ -24,6 +24,7 @@ struct recording_request {
     bool no_perf_map;
     bool any_owner;
     bool no_lines; /* leave records of source lines alone */
+    struct unwritten_source unwritten;
 };
 
 /* The keys of the options that fill it in. */
@@ -109,6 +110,7 @@ struct recording {
     struct records records;
     struct jit_processes processes;
     struct timeline *timelines; /* one a process */
+    struct findings_mark mark;  /* when the input was open */
 };
 
 /* Read PATH, and the dumps and maps of its processes.  Release with recording_free in any case. */
@@ -125,6 +127,11 @@ enum recording_result recording_view(struct recording *recording, const char *pa
 /* Make the names of all JIT functions fit for ELF files (code_log_print_names), before the code is
  * played.  Returns 0, or -1 with the failure text set. */
 int recording_print_names(struct recording *recording, struct findings *findings);
+/* Whether a run over RECORDING that failed may begin anew, without the dumps that became shorter
+ * meanwhile (interruption.h).  All that was made of its input is released, with the dumps, and what
+ * was found in them is forgotten.  The input stays open, as a stream can't be read twice:
+ * recording_open goes on with it. */
+bool recording_begin_anew(struct recording *recording, struct findings *findings);
 
 /* Play the timelines; of no process if there is no code.  Returns 0, or -1 with the failure text
  * set. */

@@ -17,6 +17,7 @@
 #include "injector/inject/image/image_name.h"
 #include "injector/inject/image/unwind_table.h"
 #include "injector/inject/layout/image_plan_by_name.h"
+#include "injector/inject/merge/attributes.h"
 #include "injector/inject/merge/recording_merge.h"
 #include "injector/log/owner/dump_place.h"
 #include "injector/log/perf_map/perf_map_source.h"
@@ -106,7 +107,7 @@ static int unwind_stacks(struct injection *run, const struct inject_options *opt
     if (user_stacks_unwind(&run->stacks, &wanted, &run->in.records, &run->in.processes,
                            run->in.timelines, findings))
         return -1;
-    if (chain_features_set(&run->in.input.file, &run->event_desc))
+    if (!run->event_desc.size && chain_features_set(&run->in.input.file, &run->event_desc))
         return report_failure(findings, "out of memory");
     run->chains = (struct record_change){&run->stacks, put_chain};
     return 0;
@@ -127,10 +128,10 @@ static int plan_merge(struct injection *run, struct findings *findings)
 
 static int write_profile(struct injection *run, struct findings *findings)
 {
-    if (recording_merge_write(&run->merge, &run->output, findings))
-        return -1;
-    return run->merge.request.change
-               ? chain_attributes_patch(&run->in.input.file, &run->output, findings)
+    return recording_merge_write(&run->merge, &run->output, findings) ||
+                   attributes_patch(&run->in.input.file, run->merge.request.change != NULL,
+                                    &run->output, findings)
+               ? -1
                : 0;
 }
 
@@ -167,6 +168,7 @@ static int pass_on(struct injection *run, struct findings *findings)
 /* The ELF files first: a profile that names files that are not there would be worse than none. */
 static int commit(struct injection *run, struct findings *findings)
 {
+    interruption_look();
     if (interruption_check(findings) || output_file_flush(&run->output, findings) ||
         dso_dir_commit(&run->dsos, findings))
         return -1;
@@ -371,17 +373,35 @@ static int inject(struct injection *run, const struct inject_options *options,
     return commit(run, findings);
 }
 
-static void release(struct injection *run)
+/* All but the recording, and what it points to. */
+static void release_output(struct injection *run)
 {
     sample_census_free(&run->census);
     output_file_close(&run->output);
     dso_dir_close(&run->dsos);
     recording_merge_free(&run->merge);
     user_stacks_free(&run->stacks);
-    memory_file_free(&run->event_desc);
-    image_plan_free(&run->plan);
-    recording_free(&run->in);
     inlined_calls_free(&run->calls);
+    image_plan_free(&run->plan);
+}
+
+static void release(struct injection *run)
+{
+    release_output(run);
+    memory_file_free(&run->event_desc);
+    recording_free(&run->in);
+}
+
+/* A dump that became shorter is left out. */
+static bool begins_anew(struct injection *run, struct findings *findings)
+{
+    release_output(run);
+    bool anew = recording_begin_anew(&run->in, findings);
+    *run = (struct injection){.in = run->in,
+                              .event_desc = run->event_desc,
+                              .output = {.fd = -1},
+                              .dsos = {.fd = -1, .place_fd = -1}};
+    return anew;
 }
 
 /* ---- What is said about it ---- */
@@ -462,6 +482,15 @@ static void print_frameless(const struct injection *run)
                        verb_ending(counts.without_pointer));
 }
 
+static void print_losses(const struct injection *run)
+{
+    char text[LOSSES_TEXT_BYTES];
+    if (!losses_any(&run->in.records.losses))
+        return;
+    losses_text(&run->in.records.losses, text, sizeof text);
+    printable_line(stderr, "perfjit: %s", text);
+}
+
 static void print_summary(struct injection *run, const struct inject_options *options,
                           const struct findings *findings)
 {
@@ -478,6 +507,7 @@ static void print_summary(struct injection *run, const struct inject_options *op
     else if (from_perf_maps)
         snprintf(note, sizeof note, " (%zu from perf maps)", from_perf_maps);
     findings_print(findings, stderr);
+    print_losses(run);
     if (options->after_record && run->in.processes.no_code)
         tell_no_code(run, findings);
     print_unknown(&run->census, run->output.in_memory ? run->in.input.file.path : output);
@@ -511,6 +541,8 @@ int inject_recording(const struct inject_options *options, struct findings *find
     if (!options->quiet)
         progress_open(&findings->progress, stderr);
     int result = inject(&run, options, findings);
+    while (result && begins_anew(&run, findings))
+        result = inject(&run, options, findings);
     progress_end(&findings->progress);
     if (!result && options->verbose && !options->quiet)
         print_details(&run);

@@ -1,7 +1,7 @@
 /* See profile_events.h. */
 #include "injector/profile/profile_events.h"
 
-#include "injector/text/code_name.h"
+#include "injector/recording/perf_data/event_names.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -12,11 +12,9 @@
 #define MOST_PERIODS ((uint64_t)INT64_MAX)
 
 enum {
-    ATTR_CONFIG = 8,
     ATTR_PERIOD = 16,
     ATTR_FLAGS_AT = PERF_ATTR_FLAGS,
     FLAG_FREQ = 1 << 10,
-    TYPE_SOFTWARE = 1,
     SW_CPU_CLOCK = 0,
     SW_TASK_CLOCK = 1,
 };
@@ -36,53 +34,18 @@ uint64_t profile_event_period(const struct perf_file *file, size_t event)
 
 static bool counts_ns(const struct perf_file *file, size_t event)
 {
-    uint64_t config = attr_field(file, event, ATTR_CONFIG);
-    return file->events[event].type == TYPE_SOFTWARE &&
-           (config == SW_CPU_CLOCK || config == SW_TASK_CLOCK);
-}
-
-/* The names in CURSOR, event by event. */
-struct event_names {
-    struct byte_cursor cursor;
-    uint32_t left, attr_bytes;
-};
-
-static struct event_names begin_names(const struct perf_file *file)
-{
-    const struct perf_feature *feature =
-        perf_features_find(&file->features, PERF_FEATURE_EVENT_DESC);
-    struct event_names names = {.left = 0};
-    if (!feature)
-        return names;
-    names.cursor = byte_cursor_over(feature->bytes, feature->size, false);
-    names.left = cursor_u32(&names.cursor);
-    names.attr_bytes = cursor_u32(&names.cursor);
-    return names;
-}
-
-/* The next name, of *BYTES; NULL: there is none. */
-static const char *next_name(struct event_names *names, size_t *bytes)
-{
-    if (names->left == 0)
-        return NULL;
-    names->left--;
-    cursor_bytes(&names->cursor, names->attr_bytes);
-    uint32_t ids = cursor_u32(&names->cursor), size = cursor_u32(&names->cursor);
-    const char *name = (const char *)cursor_bytes(&names->cursor, size);
-    cursor_bytes(&names->cursor, (size_t)ids * 8);
-    if (names->cursor.failed)
-        names->left = 0;
-    *bytes = name ? strnlen(name, size) : 0;
-    return names->cursor.failed || !*bytes || !code_name_is_printable(name, *bytes) ? NULL : name;
+    uint64_t config = attr_field(file, event, PERF_ATTR_CONFIG);
+    return file->events[event].off_cpu || (file->events[event].type == PERF_TYPE_SOFTWARE &&
+                                           (config == SW_CPU_CLOCK || config == SW_TASK_CLOCK));
 }
 
 int profile_events_add(struct call_profile *profile, const struct perf_file *file)
 {
-    struct event_names names = begin_names(file);
+    struct event_names names = event_names_begin(&file->features);
     for (size_t i = 0; i < file->event_count; i++) {
         char number[32];
         size_t bytes = 0;
-        const char *name = next_name(&names, &bytes);
+        const char *name = event_names_next(&names, &bytes);
         if (!name)
             bytes = (size_t)snprintf(number, sizeof number, "event %zu", i + 1);
         const struct profile_event event = {

@@ -150,15 +150,51 @@ static int refuse_bench(const char *path, struct findings *findings)
                           path, path);
 }
 
-static int read_recording(struct view_input *input, const struct view_request *request,
-                          struct findings *findings)
+static int read_once(struct view_input *input, const struct view_request *request,
+                     struct findings *findings)
 {
     if (open_recording(input, request, findings))
         return -1;
     const struct profile_source source = {&input->recording.records, &input->recording.processes,
                                           input->recording.timelines, request->recording.root,
                                           request->lines};
-    return profile_reading_go(&input->profile, &source, findings);
+    if (profile_reading_go(&input->profile, &source, findings))
+        return -1;
+    if (input->profile.has_long_chains &&
+        cut_chains_count(&input->cuts, input->recording.records.file))
+        return report_failure(findings, "out of memory");
+    return 0;
+}
+
+static int read_recording(struct view_input *input, const struct view_request *request,
+                          struct findings *findings)
+{
+    int result = read_once(input, request, findings);
+    while (result && recording_begin_anew(&input->recording, findings)) {
+        call_profile_free(&input->profile);
+        result = read_once(input, request, findings);
+    }
+    return result;
+}
+
+bool view_input_lack(const struct view_input *input, size_t index, char *text, size_t size)
+{
+    const struct losses *losses = &input->recording.records.losses;
+    if (losses_any(losses) && index-- == 0)
+        losses_text(losses, text, size);
+    else if (input->cuts.cut && index == 0)
+        cut_chains_text(&input->cuts, text, size);
+    else
+        return false;
+    return true;
+}
+
+void view_input_put_lacks(const struct view_input *input, const struct view_request *request,
+                          FILE *stream)
+{
+    char text[VIEW_LACK_BYTES];
+    for (size_t i = 0; !request->quiet && view_input_lack(input, i, text, sizeof text); i++)
+        printable_line(stream, "%s%s", stream == stderr ? "perfjit: " : "", text);
 }
 
 static const char *event_name(const struct view_input *input, size_t event)

@@ -5,8 +5,10 @@
 
 #include "injector/history/recording.h"
 #include "injector/profile/profile_totals.h"
+#include "injector/recording/cut_chains.h"
 
 #include <argp.h>
+#include <stdio.h>
 
 struct view_request {
     const char *input; /* NULL: default_file */
@@ -70,7 +72,17 @@ struct view_input {
     struct profile_functions functions;
     struct profile_totals totals;
     struct profile_choice choice;
+    struct cut_chains cuts;
 };
+
+/* A sentence about what the numbers lack, number INDEX from 0 on, into TEXT of SIZE bytes: lost
+ * samples, chains that are cut.  Returns false after the last. */
+enum { VIEW_LACK_BYTES = LOSSES_TEXT_BYTES };
+bool view_input_lack(const struct view_input *input, size_t index, char *text, size_t size);
+
+/* Print them to STREAM, unless the request wants no findings. */
+void view_input_put_lacks(const struct view_input *input, const struct view_request *request,
+                          FILE *stream);
 
 /* Read the input for REQUEST.  Returns 0, or -1 with the failure text set.  Release with
  * view_input_close in either case. */

@@ -3,7 +3,6 @@
 
 #include "injector/arrays/array.h"
 #include "injector/arrays/bisect.h"
-#include "injector/recording/perf_data/perf_format.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -238,17 +237,8 @@ void process_life_comm(const struct process_lives *lives, const struct records *
                        uint32_t index, char text[PROCESS_COMM_BYTES])
 {
     const struct process_life *life = &lives->items[index];
-    uint64_t until_ns = life->next.time_ns ? life->next.time_ns - 1 : 0;
-    const struct perf_record *record =
-        records_comm_of(records, life->pid, life->begin.time_ns, until_ns);
-    for (; !record && life->parent != NO_LIFE; life = &lives->items[life->parent])
-        record = records_comm_of(records, lives->items[life->parent].pid, 0, life->begin.time_ns);
-    size_t bytes = record && record->size > PERF_COMM_BYTES ? record->size - PERF_COMM_BYTES : 0;
-    snprintf(text, PROCESS_COMM_BYTES, "%.*s",
-             bytes < PROCESS_COMM_BYTES - 1 ? (int)bytes : PROCESS_COMM_BYTES - 1,
-             bytes ? (const char *)record->bytes + PERF_COMM_BYTES : "?");
-    if (!*text)
-        strcpy(text, "?");
+    const char *name = thread_names_of_process(&records->names, life->pid, life->next);
+    snprintf(text, PROCESS_COMM_BYTES, "%s", *name ? name : "?");
 }
 
 bool process_life_descends(const struct process_lives *lives, uint32_t life, uint32_t ancestor)

@@ -52,8 +52,7 @@ const struct recorded_map *process_life_maps(const struct records *records, uint
 
 enum { PROCESS_COMM_BYTES = 32 };
 
-/* The name of LIFE's main thread, last before its next life, or the one that it was forked with,
- * into TEXT; "?" if none is known. */
+/* The name of LIFE (thread_names.h) into TEXT; "?" if none is known. */
 void process_life_comm(const struct process_lives *lives, const struct records *records,
                        uint32_t life, char text[PROCESS_COMM_BYTES]);
 

@@ -5,6 +5,7 @@
 #include "injector/arrays/bisect.h"
 #include "injector/arrays/run_sort.h"
 #include "injector/recording/perf_data/perf_format.h"
+#include "injector/recording/perf_data/perf_sample.h"
 #include "injector/recording/perf_data/perf_time.h"
 #include "jitdump/format/byte_cursor.h"
 
@@ -15,14 +16,25 @@ struct life_moment life_moment_of(const struct recorded_map *map)
     return (struct life_moment){map->time_ns, map->record.number};
 }
 
+/* A guest's kernel has the pid of the process that runs the guest, and addresses of its own. */
+static bool is_of_guest(const struct perf_record *record)
+{
+    unsigned mode = record->misc & PERF_MISC_CPUMODE_MASK;
+    return mode == PERF_MISC_GUEST_KERNEL || mode == PERF_MISC_GUEST_USER;
+}
+
 static int add_map(struct records *records, const struct perf_record *record)
 {
+    if (is_of_guest(record))
+        return 0;
     if (array_reserve(records->maps, records->map_count, records->map_capacity))
         return -1;
     struct recorded_map *map = &records->maps[records->map_count];
     if (!perf_record_map(records->file, record, &map->map))
         return 0;
     map->record = *record;
+    map->text = NULL;
+    map->text_gap = map->text_stays = false;
     map->time_ns = 0;
     perf_record_time(records->file, record, &map->time_ns);
     map->synthesized = map->time_ns == 0;
@@ -139,21 +151,6 @@ bool records_any_trailer(const struct records *records, struct perf_record *reco
     return found;
 }
 
-static bool is_up_to(const struct recorded_task *task, uint32_t pid, uint64_t time_ns)
-{
-    return task->pid < pid || (task->pid == pid && task->time_ns <= time_ns);
-}
-
-const struct perf_record *records_comm_of(const struct records *records, uint32_t pid,
-                                          uint64_t since_ns, uint64_t time_ns)
-{
-    size_t next;
-    array_bisect(next, records->name_count,
-                 is_up_to(&records->tasks[records->names[next]], pid, time_ns));
-    const struct recorded_task *last = next ? &records->tasks[records->names[next - 1]] : NULL;
-    return last && last->pid == pid && last->time_ns >= since_ns ? &last->record : NULL;
-}
-
 static int add_sample(struct records *records, uint64_t time_ns)
 {
     if (array_reserve(records->sample_times_ns, records->sample_count, records->sample_capacity))
@@ -208,6 +205,8 @@ static int read_record(struct records *records, const struct perf_record *record
     bool timed = perf_record_time(records->file, record, &time_ns);
     if (record_marks_take(&records->marks, RECORDS_A_MARK, record, time_ns))
         return -1;
+    losses_take(&records->losses, record->type, record->misc,
+                record->bytes + PERF_RECORD_HEADER_BYTES, record->size - PERF_RECORD_HEADER_BYTES);
     switch (record->type) {
     case PERF_RECORD_COMM:
     case PERF_RECORD_FORK:
@@ -215,6 +214,8 @@ static int read_record(struct records *records, const struct perf_record *record
         return add_task(records, record);
     case PERF_RECORD_NAMESPACES:
         return add_namespaces(records, record);
+    case PERF_RECORD_KSYMBOL:
+        return kernel_code_take(&records->kernel_code, records->file, record);
     case PERF_RECORD_SAMPLE:
         return timed ? add_sample(records, time_ns) : 0;
     case PERF_RECORD_TIME_CONV:
@@ -223,21 +224,6 @@ static int read_record(struct records *records, const struct perf_record *record
     default:
         return perf_record_is_map(record) ? add_map(records, record) : 0;
     }
-}
-
-/* Bring the tasks into order, and find those that are names. */
-static int order_tasks(struct records *records)
-{
-    if (records->task_count == 0)
-        return 0;
-    qsort(records->tasks, records->task_count, sizeof *records->tasks, compare_tasks);
-    records->names = malloc(records->task_count * sizeof *records->names);
-    if (!records->names || records->task_count > UINT32_MAX)
-        return -1;
-    for (size_t i = 0; i < records->task_count; i++)
-        if (records->tasks[i].kind == TASK_EXEC || records->tasks[i].kind == TASK_RENAME)
-            records->names[records->name_count++] = (uint32_t)i;
-    return 0;
 }
 
 /* When process PID began last, by fork or exec; 0: before the recorded part.  *NEXT, which goes
@@ -292,9 +278,13 @@ int records_read(struct records *records, const struct perf_file *file, struct f
         if (read_record(records, &record) || thread_list_take(&records->threads, file, &record))
             return report_failure(findings, "out of memory");
     }
-    if (order_tasks(records) || thread_list_order(&records->threads))
+    if (records->task_count)
+        qsort(records->tasks, records->task_count, sizeof *records->tasks, compare_tasks);
+    if (thread_list_order(&records->threads) ||
+        thread_names_find(&records->names, &records->threads))
         return report_failure(findings, "out of memory");
     order_maps(records);
+    kernel_code_order(&records->kernel_code);
     return sort_times(records) ? report_failure(findings, "out of memory") : 0;
 }
 
@@ -328,11 +318,12 @@ const struct recorded_task *records_tasks_of(const struct records *records, uint
 
 void records_free(struct records *records)
 {
+    thread_names_free(&records->names);
+    kernel_code_free(&records->kernel_code);
     thread_list_free(&records->threads);
     record_marks_free(&records->marks);
     free(records->maps);
     free(records->tasks);
-    free(records->names);
     free(records->namespaces);
     free(records->sample_times_ns);
 }

@@ -3,10 +3,12 @@
 #ifndef PERFJIT_RECORDS_H
 #define PERFJIT_RECORDS_H
 
+#include "injector/recording/kernel_code.h"
 #include "injector/recording/life_moment.h"
+#include "injector/recording/losses.h"
 #include "injector/recording/perf_data/perf_record.h"
 #include "injector/recording/record_marks.h"
-#include "injector/recording/thread_list.h"
+#include "injector/recording/thread_names.h"
 
 /* perf synthesizes records from /proc, without a time, for the mappings that exist at that moment.
  * At the start of a recording these mappings are older than the recording.  At a snapshot
@@ -17,6 +19,10 @@ struct recorded_map {
     uint64_t time_ns; /* if synthesized late, when that program began; 0: before the recording */
     bool synthesized;
     bool late; /* synthesized after samples: a reader applies it in file order */
+    const struct recorded_map *text; /* of memory: the mapping of the file whose text it is, moved
+                                      * (moved_text.h); or NULL */
+    bool text_gap;                   /* that one ends where the memory begins */
+    bool text_stays;                 /* it is the program's, which is never unmapped */
     struct perf_record record;
 };
 
@@ -57,17 +63,18 @@ struct records {
     const struct perf_file *file;
     struct record_marks marks;
     struct thread_list threads;
+    struct thread_names names;
+    struct kernel_code kernel_code;
     struct recorded_map *maps; /* by process, then by time, then in file order */
     size_t map_count, map_capacity;
     struct recorded_task *tasks; /* by process, then by time, then in file order */
     size_t task_count, task_capacity;
-    uint32_t *names; /* of the tasks, those that name a process, in the same order */
-    size_t name_count;
     struct recorded_namespace *namespaces; /* in file order */
     size_t namespace_count, namespace_capacity;
     uint64_t *sample_times_ns; /* ascending */
     size_t sample_count, sample_capacity;
     struct time_conv time_conv;
+    struct losses losses;
 };
 
 /* Read all records of FILE.  Returns 0, or -1 with the failure text set.  Release with records_free
@@ -85,11 +92,6 @@ const struct recorded_map *records_maps_of(const struct records *records, uint32
 /* The same for an event of process PID. */
 const struct recorded_task *records_tasks_of(const struct records *records, uint32_t pid,
                                              size_t *count);
-
-/* The record that named the main thread of process PID last between SINCE_NS and TIME_NS, or
- * NULL. */
-const struct perf_record *records_comm_of(const struct records *records, uint32_t pid,
-                                          uint64_t since_ns, uint64_t time_ns);
 
 /* The inode of the pid namespace that process PID was in at TIME_NS, or 0 if the recording does not
  * say. */

@@ -4,6 +4,7 @@
 #include "injector/arrays/array.h"
 #include "injector/arrays/bisect.h"
 #include "injector/recording/perf_data/perf_format.h"
+#include "injector/recording/perf_data/perf_sample.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -1,13 +1,13 @@
-/* The threads of a profile's processes, their names and namespaces.
+/* The threads of a profile's processes, and their namespaces.
  *
  * A thread is known from the first record that mentions it.  That is its FORK, or the COMM that
  * perf record writes for threads that already ran.  If these are missing, it is a mapping that the
- * thread made or a sample in it.  Its name is that of its last COMM, or its creator's; perf calls
- * one that has none ":<tid>".
+ * thread made or a sample in it.  thread_names.h has their names.
  */
 #ifndef PERFJIT_THREAD_LIST_H
 #define PERFJIT_THREAD_LIST_H
 
+#include "injector/arrays/address_map.h"
 #include "injector/recording/perf_data/perf_record.h"
 
 #include <stddef.h>
@@ -51,8 +51,9 @@ struct thread_event {
     uint64_t time_ns;
     uint32_t kind;
     uint32_t pid, tid;
-    uint32_t creator; /* BORN: a thread of the same process */
-    bool exec;        /* NAMED: by exec, which no other thread of the process survives */
+    uint32_t creator_pid, creator_tid; /* BORN: of the same process; FORKED */
+    bool exec; /* NAMED: by exec, which no other thread of the process survives */
+    bool late; /* NAMED: without a time, behind samples: at the end of the recording */
     struct perf_record record;
 };
 
@@ -62,15 +63,18 @@ struct thread_list {
     struct thread_sightings sightings; /* becomes events when all is read */
 };
 
-#define THREAD_NO_NAME       SIZE_MAX       /* the name of its process when that was forked */
-#define THREAD_NEVER_NAMED   (SIZE_MAX - 1) /* ":<tid>" */
 #define THREAD_NO_NAMESPACES SIZE_MAX
 
 struct live_thread {
     uint32_t tid;
     uint64_t since_ns;
-    size_t name; /* index of the event whose COMM record holds its name, or one of the above */
-    size_t namespaces; /* likewise, of its NAMESPACES record */
+    size_t namespaces; /* index of the event with its NAMESPACES record, or the above */
+};
+
+/* Which thread is known since when. */
+struct thread_age {
+    uint64_t since_ns;
+    uint32_t tid;
 };
 
 /* The threads of one process as time advances. */
@@ -80,6 +84,9 @@ struct thread_sweep {
     size_t next, end; /* events */
     struct live_thread *threads;
     size_t count, capacity;
+    struct address_map numbers; /* in THREADS, by tid */
+    struct thread_age *ages;    /* of all threads but the main one, by age; some live no more */
+    size_t age_count, age_capacity, oldest;
     bool main_ended; /* the main thread has */
     bool late;       /* and another one became known after that */
     uint64_t main_end_ns;
@@ -109,7 +116,7 @@ int thread_sweep_to(struct thread_sweep *sweep, uint64_t time_ns);
 /* The thread that added records name: the main thread, or the oldest live one if the main thread
  * has ended.  perf 7 forgets a thread that has ended, and would create an empty main thread for a
  * record that names it. */
-uint32_t thread_sweep_speaker(const struct thread_sweep *sweep);
+uint32_t thread_sweep_speaker(struct thread_sweep *sweep);
 
 void thread_sweep_end(struct thread_sweep *sweep);
 

@@ -6,7 +6,7 @@ setup_file() {
     perfjit manual names >"$BATS_FILE_TMPDIR/names"
     # "COMMAND OPTION" for each long option that --help has.
     while read -r name; do
-        perfjit "$name" --help | sed -nE "s/^  (-., |    )(--[a-z-]+).*/$name \2/p"
+        perfjit "$name" --help | sed -nE "s/^  (-., |    )(--[a-z0-9-]+).*/$name \2/p"
     done <"$BATS_FILE_TMPDIR/names" >"$BATS_FILE_TMPDIR/options"
 }
 

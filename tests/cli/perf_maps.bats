@@ -490,7 +490,7 @@ refused() {
 # ---- Broken lines ----
 
 @test "broken lines: 3, and the others are used" {
-    put_map '$a no address here\n12345'
+    put_map '$a 7f0012345678 no size here\n12345'
     run --separate-stderr perfjit inject -i anon.data -o "$out"
     exits 3
     says "1 x perf map with broken lines" "$map: 2 lines can't be read; 43 functions are left"

@@ -100,6 +100,15 @@ static void rewrite(struct run *run)
     munmap((void *)(uintptr_t)view, (size_t)output.size);
 }
 
+/* Chains of samples are whole, but for those that are damaged. */
+static void expect_joined(const struct perf_file *file)
+{
+    struct perf_walk walk = perf_walk_begin(file);
+    struct perf_record record;
+    while (perf_walk_next(&walk, &record, NULL))
+        promise(record.type != PERF_RECORD_CALLCHAIN_DEFERRED, "no chain is deferred");
+}
+
 static void ask(const struct run *run)
 {
     const struct records *records = &run->records;
@@ -109,7 +118,7 @@ static void ask(const struct run *run)
     for (size_t i = 0; i < records->map_count && i < 8; i++) {
         uint32_t pid = records->maps[i].map.pid;
         promise(records_maps_of(records, pid, &count) && count > 0, "a map is its process's");
-        records_comm_of(records, pid, 0, UINT64_MAX);
+        thread_names_at(&records->names, pid, pid, UINT64_MAX);
         records_namespace_of(records, pid, records->maps[i].time_ns);
         records_has_sample_of(records, pid);
         promise(strlen(records->maps[i].map.filename) < 1 << 16, "a name ends in its record");
@@ -137,8 +146,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
 {
     static struct run run;
     run = (struct run){.findings = {.quiet = true}};
-    if (perf_input_view(&run.input, "fuzz.data", bytes, size, &run.findings) == 0)
+    if (perf_input_view(&run.input, "fuzz.data", bytes, size, &run.findings) == 0) {
+        expect_joined(&run.input.file);
         inject(&run);
+    }
     thread_list_free(&run.threads);
     dump_claims_free(&run.claims);
     process_lives_free(&run.lives);

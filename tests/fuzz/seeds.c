@@ -8,6 +8,8 @@
  * them DIR/perf_data     small recordings: one event, several, rounds, AUX traces, tasks, a stream,
  * compressed, cut DIR/injection     such a recording with a dump of its process; scripts of both
  *     DIR/perf_map      texts
+ *     DIR/kernel_symbols  lists
+ *     DIR/kernel_code   KSYMBOL records, each behind its size and moment
  *     DIR/v8_log        the same
  *     DIR/source_map    the same
  *     DIR/demangle      mangled names
@@ -282,6 +284,40 @@ static void put_plain_profiles(void)
     put_profile();
 }
 
+static void put_words(const uint64_t *words, size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        sink_u64(&built.sink, words[i]);
+}
+
+/* Two samples of one kernel entry, a third one in its process, and their deferred chains. */
+static void put_deferred_profile(void)
+{
+    static const uint64_t type = SAMPLE_TYPE | PERF_SAMPLE_CALLCHAIN, thread = 4711;
+    static const uint64_t cookies[] = {7, 7, 8}, of_first[] = {7, 3, PERF_CONTEXT_USER, 1, 2};
+    static const uint64_t of_last[] = {8, 1, 0x40000010};
+    profile_begin(&built, &type, 1);
+    put_task(7, 4712, 4711, 900);
+    for (size_t i = 0; i < 3; i++) {
+        const uint64_t words[] = {
+            0x401000, thread << 32 | thread,      1000 + i,  1, 4, PERF_CONTEXT_KERNEL,
+            0x401000, PERF_CONTEXT_USER_DEFERRED, cookies[i]};
+        size_t start = profile_begin_record(&built, PERF_RECORD_SAMPLE, PERF_MISC_KERNEL);
+        put_words(words, 9);
+        profile_end_record(&built, start);
+    }
+    size_t first = profile_begin_record(&built, PERF_RECORD_CALLCHAIN_DEFERRED, PERF_MISC_USER);
+    put_words(of_first, 5);
+    profile_put_trailer(&built, 0, 4711, 1010);
+    profile_end_record(&built, first);
+    size_t last = profile_begin_record(&built, PERF_RECORD_CALLCHAIN_DEFERRED, PERF_MISC_USER);
+    put_words(of_last, 3);
+    profile_put_trailer(&built, 0, 4711, 1011);
+    profile_end_record(&built, last);
+    profile_end_records(&built);
+    put_profile();
+}
+
 static void put_traced_profile(void)
 {
     profile_begin_one(&built);
@@ -454,6 +490,51 @@ static void put_perf_maps(void)
         put_seed("perf_map", texts[i], strlen(texts[i]), "", 0);
 }
 
+/* ---- The kernel's code ---- */
+
+static void put_kernel_lists(void)
+{
+    static const char *const texts[] = {
+        "0000000000000000 A fixed_percpu_data\nffffffff81000000 T _stext\nffffffff81000000 T "
+        "_text\n"
+        "ffffffff81000100 t one\nffffffff81000180 D data\nffffffff81000200 W weak \n"
+        "ffffffff81001000 T _etext\nffffffff81200000 T _sinittext\nffffffff81201000 T _einittext\n",
+        "ffffffffc0000010 t one\t[ext4]\nffffffffc0000100 d data\t[ext4]\n"
+        "ffffffffc0002000 t two\t[snd_pcm]\nffffffffc0200000 t bpf_prog_1_a\t[bpf]\n"
+        "fffffffffffffff8 t ftrace_trampoline\t[__builtin__ftrace]",
+        "0000000000000000 T _text\n\nno address\nffffffff81000300\nffffffff81000300 T\n",
+    };
+    for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++)
+        put_seed("kernel_symbols", texts[i], strlen(texts[i]), "", 0);
+}
+
+static void put_ksymbol(struct byte_sink *sink, uint8_t moment, uint64_t start, uint32_t len,
+                        uint16_t flags, const char *name)
+{
+    size_t bytes = strlen(name) + 1;
+    sink_u8(sink, (uint8_t)(24 + bytes));
+    sink_u8(sink, moment);
+    sink_zeros(sink, 8); /* the header */
+    sink_u64(sink, start);
+    sink_u32(sink, len);
+    sink_u16(sink, 1);
+    sink_u16(sink, flags);
+    sink_bytes(sink, name, bytes);
+}
+
+static void put_kernel_code(void)
+{
+    uint8_t bytes[512];
+    struct byte_sink sink = byte_sink_over(bytes, sizeof bytes);
+    put_ksymbol(&sink, 10, 0x1000, 0x100, 0, "bpf_prog_1_a");
+    put_ksymbol(&sink, 80, 0x1000, 0x100, 1, "bpf_prog_1_a");
+    put_ksymbol(&sink, 90, 0x1000, 0x40, 0, "bpf_prog_2_b");
+    put_ksymbol(&sink, 140, 0x1020, 0x40, 0, "bpf_trampoline_3");
+    put_ksymbol(&sink, 200, 0x1020, 0x40, 1, "bpf_trampoline_3");
+    put_ksymbol(&sink, 0, 0x2000, 0x1000, 0, "kprobe_insn_page");
+    put_seed("kernel_code", bytes, sink.size, "", 0);
+}
+
 /* ---- Code logs of V8 ---- */
 
 static void put_v8_logs(void)
@@ -546,6 +627,31 @@ static void put_benches(void)
     call_profile_free(&profile);
 }
 
+/* A sample of a thread that waited, with each of the fields beside it that off_cpu.c knows. */
+static void put_off_cpu(void)
+{
+    for (uint8_t fields = 0; fields < 2; fields++) {
+        const uint8_t head[] = {fields, SAMPLE_RAW, PERF_MISC_USER};
+        uint8_t bytes[256];
+        struct byte_sink sink = byte_sink_over(bytes, sizeof bytes);
+        const uint64_t chain[] = {PERF_CONTEXT_USER, 0x401000, 0x402000};
+        for (uint64_t field = 1; field <= 4; field++) /* ip, pid and tid, time, period */
+            sink_u64(&sink, field);
+        if (fields)
+            sink_u64(&sink, 0);
+        sink_u32(&sink, 60);
+        sink_u32(&sink, 4711);
+        sink_u32(&sink, 4712);
+        sink_u64(&sink, 700000000);
+        sink_u64(&sink, sizeof chain / sizeof chain[0]);
+        for (size_t i = 0; i < sizeof chain / sizeof chain[0]; i++)
+            sink_u64(&sink, chain[i]);
+        sink_u64(&sink, 1); /* cgroup */
+        sink_zeros(&sink, 4);
+        put_seed("off_cpu", head, sizeof head, bytes, sink.size);
+    }
+}
+
 int main(int argc, char **argv)
 {
     if (argc < 3)
@@ -557,6 +663,7 @@ int main(int argc, char **argv)
     put_line_seeds(false);
     put_line_seeds(true);
     put_plain_profiles();
+    put_deferred_profile();
     put_traced_profile();
     put_stream();
     put_compressed();
@@ -568,8 +675,11 @@ int main(int argc, char **argv)
     }
     put_perf_maps();
     put_names();
+    put_kernel_lists();
+    put_kernel_code();
     put_v8_logs();
     put_source_maps();
     put_benches();
+    put_off_cpu();
     return 0;
 }

@@ -191,7 +191,7 @@ static void make_maps_around_the_end(struct thread_event *events, size_t count,
 {
     struct thread_list threads = {.events = events, .count = count};
     for (size_t i = 0; i < count; i++) {
-        events[i].pid = events[i].creator = BUILT_PID;
+        events[i].pid = events[i].creator_tid = BUILT_PID;
         events[i].tid = events[i].tid ? events[i].tid : BUILT_PID;
     }
     build_load(&built, 10, 0x10000, 0x100);
@@ -258,7 +258,7 @@ static void test_late_threads_are_not_made_again(void **state)
     (void)state;
     make_maps_around_the_end(events, 3, RESET_BY_FORKS);
     assert_maps("10:10000-10100=i0 16:10000-10100=i0 20:20000-20100=i0@7 20:20000-20100=i0 "
-                "30:20040-20080=i1@7 30:ffffffffffffffff-ffffffffffffffff=C0@7 30:20040-20080=i1");
+                "30:20040-20080=i1@7 30:0-0=C0@7 30:20040-20080=i1");
 }
 
 /* Pieces of one function stay pieces, with the other function's record between them. */

@@ -541,7 +541,8 @@ static void test_a_given_dump_of_two_lives(void **state)
     (void)state;
     put_two_programs(ms(1100), ms(2100));
     assert_int_equal(read_all(other_path), -1);
-    assert_fails_saying("4711 (?, there before the recording) or 4711 (program, since 2.000000)");
+    assert_fails_saying(
+        "4711 (program, there before the recording) or 4711 (program, since 2.000000)");
 }
 
 /* What is synthesized last is of the last life, and has the first time. */
@@ -558,6 +559,87 @@ static void test_a_given_dump_that_a_life_mapped_twice(void **state)
     put_map(PID, 0x7000000, dump_path, makedev(200, 1), 6, 0);
     assert_reads(dump_path, 1);
     assert_int_equal(processes.items[0].begin.time_ns, ms(4900));
+}
+
+/* ---- Dumps that are begun anew ---- */
+
+/* The process mapped the dump three times, the last time where it is now; INODES: apart from that
+ * of the file. */
+static void put_three_openings(const int64_t inodes[3], uint64_t opened)
+{
+    struct stat status;
+    write_two(dump_path, PID, opened + ms(100), opened + ms(200));
+    stat(dump_path, &status);
+    for (size_t i = 0; i < 3; i++)
+        put_map(PID, 0x7000000, dump_path, status.st_dev,
+                (ino_t)((int64_t)status.st_ino + inodes[i]), ms(1000) + i * ms(300));
+    put_memory(PID, ARENA, ms(1000));
+    profile_sample(&recording, 0, ms(3000));
+}
+
+static void assert_anew(size_t index, uint64_t time_ns)
+{
+    assert_int_equal(processes.refused[index].why, FINDING_DUMP_ANEW);
+    assert_int_equal(processes.refused[index].anew_ns, time_ns);
+}
+
+static void test_what_was_in_files_that_were_removed_is_lost(void **state)
+{
+    (void)state;
+    put_three_openings((int64_t[]){1, 2, 0}, ms(1600));
+    assert_reads(NULL, 1);
+    assert_int_equal(events_of(0), 2);
+    assert_int_equal(findings.count[FINDING_DUMP_ANEW], 2);
+    assert_int_equal(findings_lost(&findings), 2);
+    assert_int_equal(processes.refused_count, 2);
+    assert_anew(0, ms(1300));
+    assert_anew(1, ms(1600));
+}
+
+/* A new file may have the inode of the removed one. */
+static void test_an_inode_that_is_used_again_is_another_file(void **state)
+{
+    struct stat status;
+    (void)state;
+    write_two(dump_path, PID, ms(1400), ms(1500));
+    stat(dump_path, &status);
+    for (generation = 7; generation < 9; generation++)
+        put_map(PID, 0x7000000, dump_path, status.st_dev, status.st_ino + 1,
+                generation == 7 ? ms(1000) : ms(1300));
+    put_memory(PID, ARENA, ms(1000));
+    profile_sample(&recording, 0, ms(3000));
+    assert_reads(NULL, 1); /* the other one is a copy by what is in it */
+    assert_int_equal(findings.count[FINDING_DUMP_ANEW], 1);
+    assert_anew(0, ms(1300));
+}
+
+static void test_what_was_in_a_file_that_was_truncated_is_lost(void **state)
+{
+    (void)state;
+    put_three_openings((int64_t[]){0, 0, 0}, ms(1600) - 1000);
+    assert_reads(NULL, 1);
+    assert_int_equal(events_of(0), 2);
+    assert_int_equal(findings.count[FINDING_DUMP_ANEW], 1);
+    assert_int_equal(processes.refused_count, 1);
+    assert_anew(0, ms(1600));
+}
+
+static void test_a_dump_that_is_mapped_again_is_as_it_was(void **state)
+{
+    (void)state;
+    put_three_openings((int64_t[]){0, 0, 0}, ms(1000) + 1000);
+    assert_reads(NULL, 1);
+    assert_int_equal(findings_lost(&findings), 0);
+    assert_int_equal(processes.refused_count, 0);
+}
+
+/* Nor is a header that was written late a sign. */
+static void test_a_header_that_no_mapping_is_near_to_proves_nothing(void **state)
+{
+    (void)state;
+    put_three_openings((int64_t[]){0, 0, 0}, ms(1450));
+    assert_reads(NULL, 1);
+    assert_int_equal(findings_lost(&findings), 0);
 }
 
 static void test_with_a_pid_it_is_the_newest_life(void **state)
@@ -680,6 +762,11 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         PROCESS_TEST(test_a_later_program_of_the_process_wrote_the_dump_anew),
+        PROCESS_TEST(test_what_was_in_files_that_were_removed_is_lost),
+        PROCESS_TEST(test_an_inode_that_is_used_again_is_another_file),
+        PROCESS_TEST(test_what_was_in_a_file_that_was_truncated_is_lost),
+        PROCESS_TEST(test_a_dump_that_is_mapped_again_is_as_it_was),
+        PROCESS_TEST(test_a_header_that_no_mapping_is_near_to_proves_nothing),
         PROCESS_TEST(test_a_dump_of_an_unknown_machine_is_refused),
         PROCESS_TEST(test_so_is_one_given_by_hand),
         PROCESS_TEST(test_a_dump_of_another_known_machine_is_read),

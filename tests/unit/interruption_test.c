@@ -92,6 +92,103 @@ static int reads_cut_file(struct findings *findings)
     return strstr(findings->failure, "became shorter") ? 0 : FAILED;
 }
 
+/* Four pages of the scratch file, as a spare one. */
+static const volatile uint8_t *map_spare(int *fd, struct stat *status)
+{
+    *fd = open(scratch_file, O_RDWR | O_CREAT | O_TRUNC, 0600);
+    if (ftruncate(*fd, 4 * PAGE_BYTES) || fstat(*fd, status))
+        return NULL;
+    const volatile uint8_t *bytes = mmap(NULL, 4 * PAGE_BYTES, PROT_READ, MAP_PRIVATE, *fd, 0);
+    interruption_watch_files();
+    interruption_spare((const void *)(uintptr_t)bytes, 4 * PAGE_BYTES, status);
+    return bytes;
+}
+
+static int leaves_out_cut_file(struct findings *findings)
+{
+    int fd;
+    struct stat status;
+    const volatile uint8_t *bytes = map_spare(&fd, &status);
+    if (!bytes || bytes[0] || interruption_check(findings) || interruption_has_cut(&status) ||
+        interruption_begin_anew())
+        return FAILED;
+    if (ftruncate(fd, PAGE_BYTES) || bytes[4 * PAGE_BYTES - 1])
+        return FAILED;
+    if (interruption_check(findings) != -1 || !strstr(findings->failure, "became shorter"))
+        return FAILED;
+    interruption_spare_end((const void *)(uintptr_t)bytes);
+    if (!interruption_has_cut(&status) || !interruption_begin_anew() || interruption_begin_anew())
+        return FAILED;
+    findings->failure[0] = '\0';
+    return interruption_check(findings);
+}
+
+/* A cut within a page gives no signal. */
+static int compares_sizes(struct findings *findings)
+{
+    int fd;
+    struct stat status;
+    const volatile uint8_t *bytes = map_spare(&fd, &status);
+    if (!bytes)
+        return FAILED;
+    interruption_spare_lasts((const void *)(uintptr_t)bytes, scratch_file, 3 * PAGE_BYTES);
+    if (ftruncate(fd, 3 * PAGE_BYTES))
+        return FAILED;
+    interruption_look();
+    if (interruption_check(findings) || ftruncate(fd, 3 * PAGE_BYTES - 1))
+        return FAILED;
+    interruption_look();
+    if (interruption_check(findings) != -1)
+        return FAILED;
+    interruption_spare_end((const void *)(uintptr_t)bytes);
+    return interruption_has_cut(&status) && interruption_begin_anew() ? 0 : FAILED;
+}
+
+/* Another file that became shorter, or a signal, ends the run. */
+static int ends_for_another_reason(struct findings *findings)
+{
+    int fd;
+    struct stat status;
+    const volatile uint8_t *bytes = map_spare(&fd, &status);
+    const volatile uint8_t *other = mmap(NULL, 4 * PAGE_BYTES, PROT_READ, MAP_PRIVATE, fd, 0);
+    if (!bytes || ftruncate(fd, PAGE_BYTES) || bytes[2 * PAGE_BYTES] || other[2 * PAGE_BYTES])
+        return FAILED;
+    interruption_spare_end((const void *)(uintptr_t)bytes);
+    return interruption_begin_anew() || interruption_check(findings) != -1 ? FAILED : 0;
+}
+
+static int ends_by_a_signal(struct findings *findings)
+{
+    int fd;
+    struct stat status;
+    const volatile uint8_t *bytes = map_spare(&fd, &status);
+    interruption_hold_signals();
+    if (!bytes || ftruncate(fd, PAGE_BYTES) || bytes[2 * PAGE_BYTES])
+        return FAILED;
+    raise(SIGTERM);
+    interruption_spare_end((const void *)(uintptr_t)bytes);
+    return interruption_begin_anew() || interruption_check(findings) != -1 ? FAILED : 0;
+}
+
+/* What was found before stays. */
+static int forgets_what_it_found_since(struct findings *findings)
+{
+    findings->quiet = true;
+    report_finding(findings, FINDING_DUMP_MISSING, "before");
+    const struct findings_mark mark = findings_mark(findings);
+    report_finding(findings, FINDING_DUMP_MISSING, "since");
+    report_finding(findings, FINDING_DUMP_TORN, "since");
+    report_quirk(findings, QUIRK_DUMP_CUT, "since");
+    report_failure(findings, "it failed");
+    findings_return(findings, &mark);
+    bool sound = findings->count[FINDING_DUMP_MISSING] == 1 &&
+                 strcmp(findings->first[FINDING_DUMP_MISSING], "before") == 0 &&
+                 !findings->count[FINDING_DUMP_TORN] && !findings->first[FINDING_DUMP_TORN] &&
+                 !findings->repaired[QUIRK_DUMP_CUT] && !findings->failure[0];
+    findings_free(findings);
+    return sound ? 0 : FAILED;
+}
+
 static int writes_to_nobody(struct findings *findings)
 {
     int pipe_fds[2];
@@ -119,11 +216,22 @@ static void test_files(void **state)
     assert_int_equal(status_of(writes_to_nobody), 0);
 }
 
+static void test_spare_files(void **state)
+{
+    (void)state;
+    assert_int_equal(status_of(leaves_out_cut_file), 0);
+    assert_int_equal(status_of(compares_sizes), 0);
+    assert_int_equal(status_of(ends_for_another_reason), 0);
+    assert_int_equal(status_of(ends_by_a_signal), 0);
+    assert_int_equal(status_of(forgets_what_it_found_since), 0);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_signals),
         cmocka_unit_test(test_files),
+        cmocka_unit_test(test_spare_files),
     };
     return cmocka_run_group_tests(tests, make_scratch, remove_scratch);
 }

@@ -11,7 +11,8 @@
 #define TEXT UINT64_C(0xffffffff81000000)
 #define MOVED                                                                                      \
     UINT64_C(0xffffffff9a000000) /* where the recording's kernel was, if it was elsewhere */
-#define MODULE UINT64_C(0xffffffffc0000010)
+#define MODULE  UINT64_C(0xffffffffc0000010)
+#define PROGRAM UINT64_C(0xffffffffc0200010)
 
 static char running[64], notes[64], kept[256];
 static const struct build_id here = {.bytes = {7, 8, 9}, .size = BUILD_ID_BYTES};
@@ -25,8 +26,9 @@ static void write_list(const char *path, const char *name)
     fprintf(file,
             "ffffffff81000000 T _stext\nffffffff81000000 T _text\nffffffff81000100 T %s\n"
             "ffffffff81000200 D _etext\nffffffff81000300 D data\n"
-            "ffffffffc0000000 t module_of_%s\t[ext4]\n",
-            name, name);
+            "ffffffffc0000000 t module_of_%s\t[ext4]\n"
+            "ffffffffc0200000 t bpf_prog_1_%s\t[bpf]\n",
+            name, name, name);
     fclose(file);
 }
 
@@ -58,7 +60,7 @@ static void keep(const struct build_id *id)
 static struct {
     struct perf_file file;
     struct records records;
-    struct recorded_map map;
+    struct recorded_map maps[2];
     uint8_t name[128], ids[256];
 } recording;
 
@@ -90,12 +92,22 @@ static void record(const char *host, const struct build_id *id, const char *symb
                           sink.size);
     }
     if (symbol) {
-        recording.map.map = (struct perf_map){
+        recording.maps[0].map = (struct perf_map){
             .pid = UINT32_MAX, .start = addr, .len = 0x200, .pgoff = addr, .filename = symbol};
-        recording.records.maps = &recording.map;
+        recording.records.maps = recording.maps;
         recording.records.map_count = 1;
     }
 }
+
+/* And whose module FILENAME was at ADDR. */
+static void record_module(const char *filename, uint64_t addr)
+{
+    recording.maps[1].map =
+        (struct perf_map){.pid = UINT32_MAX, .start = addr, .len = 0x4000, .filename = filename};
+    recording.records.map_count = 2;
+}
+
+static size_t code = NO_KERNEL_CODE; /* what the recording tells of the address */
 
 static const char *name_at(uint64_t pc)
 {
@@ -105,7 +117,7 @@ static const char *name_at(uint64_t pc)
     assert_int_equal(kernel_list_begin(&list, &recording.records,
                                        (struct kernel_paths){running, notes, scratch}),
                      0);
-    assert_int_equal(kernel_list_at(&list, pc, &name), 0);
+    assert_int_equal(kernel_list_at(&list, pc, code, &name), 0);
     snprintf(copy, sizeof copy, "%s", name ? name : "none");
     kernel_list_end(&list);
     return copy;
@@ -203,6 +215,45 @@ static void test_what_perf_kept_of_another_machine(void **state)
     assert_name(TEXT + 0x150, "none");
 }
 
+/* A module of a list that may be of another boot: where the recording has it. */
+static void test_modules_where_the_recording_has_them(void **state)
+{
+    const uint64_t base = MODULE & ~UINT64_C(0xfff);
+    (void)state;
+    keep(&other);
+    record("elsewhere", &other, TEXT_SYMBOL, MOVED);
+    record_module("[ext4]", base);
+    assert_name(MODULE, "module_of_of_copy");
+    assert_name(base + 0x3fff, "module_of_of_copy"); /* the last function ends with the module */
+    assert_name(base + 0x4000, "none");
+    record_module("/lib/modules/6.1.0/kernel/fs/ext4/ext4.ko.xz", base);
+    assert_name(MODULE, "module_of_of_copy");
+    record_module("[ext4]", base - 0x1000); /* it was elsewhere */
+    assert_name(MODULE, "none");
+    record_module("[ext2]", base);
+    assert_name(MODULE, "none");
+    record_module("/lib/modules/ext4.ko/ext4x.ko", base);
+    assert_name(MODULE, "none");
+}
+
+/* By the kernel's own list, where the recording tells of none. */
+static void test_programs_that_the_kernel_made(void **state)
+{
+    struct kernel_code_event told = {.name = "bpf_prog_2_told"};
+    (void)state;
+    record(THIS_HOST, &here, TEXT_SYMBOL, TEXT);
+    assert_name(PROGRAM, "bpf_prog_1_of_kernel");
+    assert_name(PROGRAM + 0x1000, "none");
+    recording.records.kernel_code = (struct kernel_code){.items = &told, .count = 1};
+    assert_name(PROGRAM, "none");
+    code = 0;
+    assert_name(PROGRAM, "bpf_prog_2_told");
+    code = NO_KERNEL_CODE;
+    keep(&other);
+    record("elsewhere", &other, TEXT_SYMBOL, MOVED);
+    assert_name(PROGRAM, "none");
+}
+
 /* 40 ms of the kernel's time for nothing. */
 static void test_what_is_not_read(void **state)
 {
@@ -214,10 +265,10 @@ static void test_what_is_not_read(void **state)
     assert_int_equal(kernel_list_begin(&list, &recording.records,
                                        (struct kernel_paths){running, notes, scratch}),
                      0);
-    assert_int_equal(kernel_list_at(&list, TEXT + 0x150, &name), 0);
+    assert_int_equal(kernel_list_at(&list, TEXT + 0x150, NO_KERNEL_CODE, &name), 0);
     assert_true(list.candidates[0].has_been_read);
     assert_false(list.candidates[1].has_been_read);
-    assert_int_equal(kernel_list_at(&list, MODULE, &name), 0);
+    assert_int_equal(kernel_list_at(&list, MODULE, NO_KERNEL_CODE, &name), 0);
     assert_true(list.candidates[1].has_been_read);
     kernel_list_end(&list);
 }
@@ -243,7 +294,7 @@ static void test_no_home(void **state)
     assert_int_equal(
         kernel_list_begin(&list, &recording.records, (struct kernel_paths){running, notes, NULL}),
         0);
-    assert_int_equal(kernel_list_at(&list, TEXT + 0x150, &name), 0);
+    assert_int_equal(kernel_list_at(&list, TEXT + 0x150, NO_KERNEL_CODE, &name), 0);
     assert_string_equal(name, "of_kernel");
     kernel_list_end(&list);
 }
@@ -268,6 +319,8 @@ int main(void)
         cmocka_unit_test_setup(test_another_machine, nothing_kept),
         cmocka_unit_test_setup(test_what_perf_kept_is_of_the_kernel_itself, nothing_kept),
         cmocka_unit_test_setup(test_what_perf_kept_of_another_machine, nothing_kept),
+        cmocka_unit_test_setup(test_modules_where_the_recording_has_them, nothing_kept),
+        cmocka_unit_test_setup(test_programs_that_the_kernel_made, nothing_kept),
         cmocka_unit_test_setup(test_what_is_not_read, nothing_kept),
         cmocka_unit_test_setup(test_hidden_addresses, nothing_kept),
         cmocka_unit_test_setup(test_no_home, nothing_kept),

@@ -122,10 +122,37 @@ static void test_found_below_the_root_that_is_given(void **state)
 static void test_broken_lines_are_told_and_the_rest_is_taken(void **state)
 {
     (void)state;
-    write_map("1000 10 f\nrubbish\n");
+    write_map("rubbish\n1000 10 f\n2000 10\n0x3000 torn");
     find(0);
     assert_non_null(table);
     assert_int_equal(findings.count[FINDING_MAP_LINES], 1);
+    assert_non_null(strstr(findings.first[FINDING_MAP_LINES], "3 lines"));
+    assert_int_equal(findings.count[FINDING_MAP_NAMES], 0);
+}
+
+static void test_rubbish_has_no_names(void **state)
+{
+    (void)state;
+    write_map("rub\nbish\n");
+    find(0);
+    assert_int_equal(findings.count[FINDING_MAP_LINES], 1);
+    assert_int_equal(findings.count[FINDING_MAP_NAMES], 0);
+}
+
+/* The runtime did not die, and nothing is lost but the rest of a name. */
+static void test_names_with_line_breaks_are_told(void **state)
+{
+    size_t count;
+    (void)state;
+    write_map("1000 10 f(\nint,\n\nfacade)\n1010 10 g\n\n");
+    find(0);
+    assert_non_null(table);
+    assert_string_equal(perfmap_entries(table, &count)[0].name, "f(");
+    assert_int_equal(count, 2);
+    assert_int_equal(findings.count[FINDING_MAP_LINES], 0);
+    assert_int_equal(findings.count[FINDING_MAP_NAMES], 1);
+    assert_non_null(strstr(findings.first[FINDING_MAP_NAMES], "2 lines go on with a name"));
+    assert_int_equal(findings_lost(&findings), 0);
 }
 
 static void test_only_regular_files(void **state)
@@ -324,6 +351,8 @@ int main(void)
         TEST(test_none_is_nothing_to_tell),
         TEST(test_found_below_the_root_that_is_given),
         TEST(test_broken_lines_are_told_and_the_rest_is_taken),
+        TEST(test_names_with_line_breaks_are_told),
+        TEST(test_rubbish_has_no_names),
         TEST(test_only_regular_files),
         TEST(test_no_symbolic_links),
         TEST(test_too_large),

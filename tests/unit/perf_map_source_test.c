@@ -8,6 +8,7 @@
 
 #include <fcntl.h>
 #include <inttypes.h>
+#include <sys/mman.h>
 
 enum { PID = 4711 };
 
@@ -338,8 +339,8 @@ static void test_maps_before_the_last_exec_do_not_count(void **state)
 enum { WALL_S = 1000 }; /* what the wall clock showed when perf's began */
 
 /* Look below a root directory for the map, which was written last WRITTEN_S after perf's clock
- * began. Whether it counts as the process's own. */
-static bool is_found_if_written(uint64_t written_s)
+ * began. Whether it is used.  *STALE: maps that another process left. */
+static bool is_used_if_written(uint64_t written_s, size_t *stale)
 {
     char directory[80];
     const struct perf_map_options options = {.root = scratch};
@@ -354,10 +355,19 @@ static bool is_found_if_written(uint64_t written_s)
     assert_int_equal(
         perf_maps_read(&fixture.processes, &fixture.records, &options, &fixture.findings), 0);
     size_t functions = process_of_pid()->log.function_count;
-    assert_int_equal(fixture.findings.count[FINDING_MAP_STALE], functions == 0);
+    *stale = fixture.findings.count[FINDING_MAP_STALE];
     end(NULL);
     fixture = (struct fixture){0};
     return functions > 0;
+}
+
+/* Whether it counts as the process's own. */
+static bool is_found_if_written(uint64_t written_s)
+{
+    size_t stale;
+    bool is_used = is_used_if_written(written_s, &stale);
+    assert_int_equal(stale, !is_used);
+    return is_used;
 }
 
 /* A program with executable memory at START_S, MEMORY_S after its exec. */
@@ -417,6 +427,92 @@ static void test_a_new_name_makes_no_map_old(void **state)
     map_at(S(210), 0x20000, 0x30000, "//anon");
     end_on_another_host();
     assert_true(is_found_if_written(150));
+}
+
+/* ---- Files that hold code, and children ---- */
+
+/* One of FILENAME, mapped with PROT and FLAGS. */
+static void map_file_at(uint64_t time_ns, const char *filename, uint32_t prot, uint32_t flags)
+{
+    size_t at = built.sink.size;
+    map_at(time_ns, 0x10000, 0x20000, filename);
+    struct byte_sink fields = byte_sink_over(built.bytes + at + 64, 8);
+    sink_u32(&fields, prot);
+    sink_u32(&fields, flags);
+}
+
+static void fork_at(uint64_t time_ns, uint32_t child, uint32_t parent)
+{
+    size_t at = profile_begin_record(&built, PERF_RECORD_FORK, 0);
+    sink_u32(&built.sink, child);
+    sink_u32(&built.sink, parent);
+    sink_u32(&built.sink, child);
+    sink_u32(&built.sink, parent);
+    sink_u64(&built.sink, time_ns);
+    profile_put_trailer(&built, 0, parent, time_ns);
+    profile_end_record(&built, at);
+}
+
+static void test_the_map_is_looked_for_where_a_file_may_hold_code(void **state)
+{
+    static const struct {
+        const char *filename;
+        uint32_t prot, flags;
+        bool is_found;
+    } cases[] = {
+        {"/dev/shm/code (deleted)", 5, MAP_PRIVATE, true},
+        {"/dev/shm/code", 5, MAP_SHARED, true},
+        {"/tmp/code.Xq3 (deleted)", 5, MAP_SHARED, true},
+        {"/tmp/code.Xq3", 5, MAP_SHARED, true}, /* it was removed later */
+        {"/tmp/code.Xq3", 7, MAP_PRIVATE, true},
+        {"/memfd:code (deleted)", 5, MAP_SHARED, true},
+        {"/SYSV00000000 (deleted)", 5, MAP_SHARED, true},
+        {"/dev/zero (deleted)", 5, MAP_SHARED, true},
+        {"/usr/bin/true", 5, MAP_PRIVATE, false},
+        {"/tmp/jit-4711.dump (deleted)", 5, MAP_PRIVATE, false}, /* the marker of a dump */
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        assert_int_equal(begin(state), 0);
+        map_file_at(S(100), cases[i].filename, cases[i].prot, cases[i].flags);
+        end_on_another_host();
+        size_t stale;
+        bool is_found = is_used_if_written(150, &stale);
+        assert_int_equal(stale, 0);
+        if (is_found != cases[i].is_found)
+            fail_msg("%s: %s", cases[i].filename, is_found ? "found" : "not found");
+    }
+}
+
+static void test_a_child_has_a_map_for_memory_that_it_inherited(void **state)
+{
+    char given[96];
+    (void)state;
+    map_at(100, 0x10000, 0x20000, "//anon");
+    fork_at(200, PID + 1, PID);
+    fork_at(300, PID + 2, PID + 1);
+    map_at(400, 0x20000, 0x30000, "//anon"); /* the parent alone has it */
+    open_profile();
+    write_map("10000 10 f\n20000 10 g\n");
+    snprintf(given, sizeof given, "%d:%s", PID + 2, map_path);
+    assert_int_equal(read_given((char *[]){given}, 1), 0);
+    assert_int_equal(fixture.processes.count, 1);
+    assert_int_equal(fixture.processes.items[0].pid, PID + 2);
+    assert_functions(&fixture.processes.items[0], "301 10000-10010 f\n");
+    assert_int_equal(fixture.processes.items[0].perf_map_counts.outside, 1);
+}
+
+static void test_the_map_of_a_child_without_mappings_is_looked_for(void **state)
+{
+    (void)state;
+    const uint32_t parent = PID - 1;
+    size_t at = built.sink.size;
+    map_at(S(100), 0x10000, 0x20000, "//anon");
+    struct byte_sink pid = byte_sink_over(built.bytes + at + 8, 4);
+    sink_u32(&pid, parent);
+    fork_at(S(200), PID, parent);
+    end_on_another_host();
+    assert_true(is_found_if_written(250));
+    assert_false(is_found_if_written(150)); /* another's who had the pid */
 }
 
 /* ---- Beside a dump ---- */
@@ -503,7 +599,7 @@ static void test_broken_lines_are_told(void **state)
 {
     (void)state;
     map_at(100, 0x10000, 0x20000, "//anon");
-    assert_functions(read_text("10000 10 f\nrubbish\n10010\n"), "101 10000-10010 f\n");
+    assert_functions(read_text("10000 10 f\n10008 rubbish\n10010\n"), "101 10000-10010 f\n");
     assert_int_equal(fixture.findings.count[FINDING_MAP_LINES], 1);
     assert_non_null(strstr(fixture.findings.first[FINDING_MAP_LINES], "2 lines"));
 }
@@ -567,6 +663,9 @@ int main(void)
         TEST(test_an_exec_into_a_program_without_memory_makes_no_map_old),
         TEST(test_an_exec_at_the_time_of_its_memory_is_that_programs),
         TEST(test_a_new_name_makes_no_map_old),
+        TEST(test_the_map_is_looked_for_where_a_file_may_hold_code),
+        TEST(test_a_child_has_a_map_for_memory_that_it_inherited),
+        TEST(test_the_map_of_a_child_without_mappings_is_looked_for),
         TEST(test_what_a_dump_ever_covered_is_the_dumps),
         TEST(test_a_map_that_adds_nothing_is_not_kept),
         TEST(test_functions_in_one_mapping_are_neighbours),

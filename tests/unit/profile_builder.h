@@ -144,8 +144,9 @@ static inline size_t profile_map(struct profile_builder *profile, uint32_t type,
         sink_u64(sink, 0x1122334455667788); /* maj, min */
         sink_u64(sink, 0x99aabbccddeeff00); /* ino */
         sink_u64(sink, 7);
-        sink_u32(sink, 7); /* prot */
-        sink_u32(sink, 2); /* flags */
+        /* Nobody writes to a program's or library's file. */
+        sink_u32(sink, filename[0] == '/' && filename[1] != '/' ? 5 : 7); /* prot */
+        sink_u32(sink, 2);                                                /* flags */
     }
     sink_cstr(sink, filename);
     sink_zeros(sink, (8 - (sink->size - start) % 8) % 8);

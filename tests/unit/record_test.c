@@ -71,7 +71,8 @@ static void test_own_values(void **state)
                "/run/settings/php-first:/etc/own:/run/settings/php-last");
     runtime_environment_add(&environment, runtime_named("deno"));
     assert_set(&environment, "DENO_V8_FLAGS",
-               "--own,--perf-prof,--interpreted-frames-native-stack,--perf-basic-prof");
+               "--own,--perf-prof,--interpreted-frames-native-stack,--perf-basic-prof,--log-code,"
+               "--no-log-source-code,--logfile=/run/dumps/v8-%p.log");
     runtime_environment_free(&environment);
 }
 
@@ -277,7 +278,7 @@ static void test_growing(void **state)
     put_record(PERF_RECORD_FORK, fork, sizeof fork);
     write_part(whole + 12); /* in the middle of a record */
     growing_recording_read(&recording);
-    assert_int_equal(recording.samples, 1);
+    assert_int_equal(recording.losses.taken, 1);
     assert_true(growing_recording_has_pid(&recording, 77));
     assert_false(growing_recording_has_pid(&recording, 78));
     put_record(PERF_RECORD_MMAP2, map, sizeof map);
@@ -286,8 +287,8 @@ static void test_growing(void **state)
     write_part(sink.size);
     growing_recording_read(&recording);
     growing_recording_read_dumps(&recording); /* which is not there */
-    assert_int_equal(recording.samples, 2);
-    assert_int_equal(recording.lost, 5);
+    assert_int_equal(recording.losses.taken, 2);
+    assert_int_equal(recording.losses.records, 5);
     assert_int_equal(recording.dump_count, 1);
     assert_string_equal(recording.dumps[0].path, "/no/jit-77.dump");
     assert_true(growing_recording_has_pid(&recording, 78));
@@ -306,7 +307,7 @@ static void test_damaged(void **state)
     write_part(sink.size);
     growing_recording_begin(&recording, scratch_file);
     growing_recording_read(&recording);
-    assert_int_equal(recording.samples, 0);
+    assert_int_equal(recording.losses.taken, 0);
     growing_recording_free(&recording);
 }
 

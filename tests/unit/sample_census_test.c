@@ -261,7 +261,7 @@ static void a_refused_dump_is_the_reason(void **state)
         {FINDING_DUMP_NOT_OURS, CAUSE_PID_NAMESPACE}, {FINDING_CLOCK_USELESS, CAUSE_WRONG_CLOCK},
         {FINDING_DUMP_OWNER, CAUSE_DUMP_OWNER}};
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
-        struct refused_dump refused = {0, cases[i].why};
+        struct refused_dump refused = {0, cases[i].why, 0};
         judge(NULL, &refused, 1);
         assert_counts(0, 0, 4);
         assert_cause(cases[i].cause, 20);
@@ -279,11 +279,25 @@ static void the_remedy_fits_the_cause(void **state)
     assert_non_null(strstr(sample_cause_remedy(CAUSE_DUMP_OWNER), "--force"));
 }
 
+/* What was logged before, also at the address of a function that was logged since. */
+static void before_the_dump_was_written_anew(void **state)
+{
+    (void)state;
+    struct refused_dump refused = {0, FINDING_DUMP_ANEW, 35};
+    build_load(&built, 45, IP, 64);
+    judge(&built.process, &refused, 1);
+    assert_counts(1, 0, 3);
+    assert_int_equal(census.group_count, 2);
+    assert_int_equal(census.groups[0].cause, CAUSE_DUMP_ANEW);
+    assert_int_equal(census.groups[0].count, 2);
+    assert_int_equal(census.groups[1].cause, CAUSE_BEFORE_LOAD);
+}
+
 /* Of two dumps one was refused: what the other one speaks of has a reason of its own. */
 static void a_refused_dump_explains_only_what_no_other_speaks_of(void **state)
 {
     (void)state;
-    struct refused_dump refused = {0, FINDING_DUMP_MISSING};
+    struct refused_dump refused = {0, FINDING_DUMP_MISSING, 0};
     uint32_t function = build_load(&built, 15, IP, 64);
     build_unload(&built, 25, function);
     judge(&built.process, &refused, 1);
@@ -398,6 +412,7 @@ int main(void)
         test(a_refused_dump_is_the_reason),
         test(the_remedy_fits_the_cause),
         test(a_refused_dump_explains_only_what_no_other_speaks_of),
+        test(before_the_dump_was_written_anew),
         test(a_perf_map_without_the_address),
         test(a_child_has_what_its_parent_had_at_the_fork),
         test(a_child_has_nothing_that_its_parent_freed_before),

@@ -116,12 +116,10 @@ static void assert_threads(uint64_t time, const char *expected)
     if (sweep.count)
         qsort(sweep.threads, sweep.count, sizeof *sweep.threads, compare_threads);
     for (size_t i = 0, at = 0; i < sweep.count; i++, at = strlen(text)) {
-        size_t name = sweep.threads[i].name;
+        const struct perf_record *comm =
+            thread_names_comm(&records.names, PID, sweep.threads[i].tid, time);
         snprintf(text + at, sizeof text - at, "%s%u=%.7s", i ? " " : "", sweep.threads[i].tid,
-                 name == THREAD_NO_NAME ? "-"
-                 : name == THREAD_NEVER_NAMED
-                     ? ":"
-                     : (const char *)threads.events[name].record.bytes + 16);
+                 comm ? (const char *)comm->bytes + 16 : ":");
     }
     assert_string_equal(text, expected);
     thread_sweep_end(&sweep);
@@ -153,7 +151,7 @@ static void test_records_are_played_by_time_and_not_by_place(void **state)
     add_name(PID, 20, "worker1", 30);
     add_fork(PID, PID, 20, PID, 20);
     open_profile();
-    assert_threads(25, "20=-"); /* the main thread's, whatever that is */
+    assert_threads(25, "20=worker1"); /* nothing else names it */
     assert_threads(30, "20=worker1");
     assert_threads(60, "");
 }
@@ -203,7 +201,7 @@ static void test_no_other_thread_survives_an_exec(void **state)
     add_name(PID, PID, "program", 30);
     builder.bytes[last_record + 5] |= PERF_MISC_COMM_EXEC >> 8;
     open_profile();
-    assert_threads(29, "20=-");
+    assert_threads(29, "20=:");
     assert_threads(30, "4711=program");
 }
 
@@ -214,7 +212,7 @@ static void test_a_pid_that_is_used_again_has_new_threads(void **state)
     add_name(PID, 20, "worker1", 20);
     add_fork(PID, PID - 1, PID, PID - 1, 30);
     open_profile();
-    assert_threads(30, "4711=-");
+    assert_threads(30, "4711=:");
 }
 
 static uint32_t speaker(uint64_t time)
@@ -472,9 +470,9 @@ static void test_a_name_cut_short_is_left_out(void **state)
     add_name(PID, 20, "worker1", 0);
     open_profile();
     make_resets(1);
-    for (size_t i = 0; i < threads.count; i++)
-        if (threads.events[i].tid == 20)
-            threads.events[i].record.size = 16;
+    for (size_t i = 0; i < records.threads.count; i++)
+        if (records.threads.events[i].tid == 20)
+            records.threads.events[i].record.size = 16;
     assert_int_equal(added.count, 4);
     assert_int_equal(put(3).size, 0);
     free(added.items);

@@ -3,9 +3,10 @@
 
 #include "injector/arrays/array.h"
 #include "injector/check/census/sample_order.h"
-#include "injector/recording/host/injected_image.h"
 #include "injector/log/perf_map/perf_map_file.h"
+#include "injector/recording/host/injected_image.h"
 #include "injector/recording/perf_data/perf_format.h"
+#include "injector/recording/perf_data/perf_sample.h"
 #include "injector/recording/silent_runtime.h"
 
 #include <inttypes.h>
@@ -57,7 +58,7 @@ static int take_record(struct collector *collector, const struct perf_record *re
     struct census_sample sample = {0};
     uint32_t pid;
     census->samples++;
-    if ((record->misc & PERF_MISC_CPUMODE_MASK) != PERF_MISC_USER) {
+    if (perf_record_sample_mode(file, record) != PERF_MISC_USER) {
         census->outside_user++;
         return 0;
     }
@@ -104,11 +105,23 @@ static bool find_refusal(const struct collector *collector, uint32_t life, enum 
     const struct jit_processes *processes = collector->question->processes;
     for (; life != NO_LIFE; life = collector->lives->items[life].parent)
         for (size_t i = 0; i < processes->refused_count; i++)
-            if (processes->refused[i].life == life) {
+            if (processes->refused[i].life == life && !processes->refused[i].anew_ns) {
                 *cause = sample_cause_of_refusal(processes->refused[i].why);
                 return true;
             }
     return false;
+}
+
+/* Until when LIFE logged into dumps that were written anew then; 0: it did not. */
+static uint64_t anew_ns_of(const struct collector *collector, uint32_t life)
+{
+    const struct jit_processes *processes = collector->question->processes;
+    uint64_t anew_ns = 0;
+    for (; life != NO_LIFE; life = collector->lives->items[life].parent)
+        for (size_t i = 0; i < processes->refused_count; i++)
+            if (processes->refused[i].life == life && processes->refused[i].anew_ns > anew_ns)
+                anew_ns = processes->refused[i].anew_ns;
+    return anew_ns;
 }
 
 static bool is_file(const char *path)
@@ -271,6 +284,7 @@ static int explain_unknown(struct collector *collector, const struct census_samp
     const struct jit_process *process =
         jit_processes_find(collector->question->processes, samples->life);
     enum sample_cause of_life = cause_of_life(collector, samples->life);
+    uint64_t anew_ns = anew_ns_of(collector, samples->life);
     bool *later = calloc(count, 1), *earlier = calloc(count, 1);
     int result = later && earlier ? 0 : -1;
     if (!result && process)
@@ -280,7 +294,9 @@ static int explain_unknown(struct collector *collector, const struct census_samp
                      : 0;
     for (size_t i = 0; !result && i < count; i++)
         result = count_unknown(collector, &samples[i],
-                               cause_of(&samples[i], process, later[i], earlier[i], of_life));
+                               samples[i].time_ns < anew_ns
+                                   ? CAUSE_DUMP_ANEW
+                                   : cause_of(&samples[i], process, later[i], earlier[i], of_life));
     free(later);
     free(earlier);
     return result;

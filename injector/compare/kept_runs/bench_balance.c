@@ -135,6 +135,33 @@ static int tell_drift(const struct balance *balance)
     return balance->tell(balance->context, text);
 }
 
+/* Functions that run when the machine is busiest have lost the most. */
+static int tell_lost(const struct balance *balance)
+{
+    const struct balance_side *sides[] = {balance->base, balance->new};
+    size_t runs = 0, with = 0;
+    double most = 0;
+    char text[256];
+    for (size_t i = 0; i < 2; i++)
+        for (size_t k = 0; k < sides[i]->list->run_count; k++) {
+            const struct bench_run *run = &sides[i]->list->runs[k];
+            if (run->side != sides[i]->side)
+                continue;
+            double lost = (double)run->numbers[RUN_LOST];
+            double share = lost > 0 ? lost / (lost + (double)run->numbers[RUN_SAMPLES]) : 0;
+            runs++;
+            with += lost > 0;
+            most = share > most ? share : most;
+        }
+    if (!with)
+        return 0;
+    snprintf(text, sizeof text,
+             "perf lost samples in %zu of %zu runs, up to %.1f %% of a run: a lower -F, or -g fp, "
+             "helps",
+             with, runs, 100 * most);
+    return balance->tell(balance->context, text);
+}
+
 /* ---- Machines ---- */
 
 static const char *fact(const struct balance_side *side, const char *key)
@@ -185,7 +212,8 @@ int bench_balance_tell(const struct balance_side *base, const struct balance_sid
                        void *context)
 {
     const struct balance balance = {base, new, tell, context};
-    int result = tell_machines(&balance);
+    int result = tell_lost(&balance);
+    result = result ? result : tell_machines(&balance);
     if (order == ORDER_TOGETHER) /* both sides had it at the same time */
         return result;
     result = result ? result : tell_load(&balance, load_of, "other work on the machine");

@@ -37,7 +37,7 @@ enum bench_number {
     RUN_LOOP_NS,   /* the time of a loop that is always the same, just before or after: the
                     * longer */
     RUN_SAMPLES,
-    RUN_LOST,       /* records that perf lost */
+    RUN_LOST,       /* samples that perf lost, at most */
     RUN_COMPILE_NS, /* of the JIT's compilers, by their names */
     RUN_CODE_BYTES,
     RUN_FUNCTIONS, /* that were compiled */

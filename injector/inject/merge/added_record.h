@@ -15,8 +15,8 @@ enum {
     ADDED_CLONE,      /* the thread forks an invented process */
     ADDED_RETURN,     /* which forks the process again */
     ADDED_THREAD,     /* which makes the thread again */
-    ADDED_NAME,       /* and names it as event START of the thread list does */
-    ADDED_NAMESPACES, /* and puts it where that says */
+    ADDED_NAME,       /* and names it (thread_names.h) */
+    ADDED_NAMESPACES, /* and puts it where event START of the thread list says */
     ADDED_EXIT,       /* the thread, which had ended before, ends again */
 };
 

@@ -4,13 +4,10 @@
 #include "injector/recording/perf_data/perf_format.h"
 #include "injector/recording/tracepoints.h"
 
-#include <inttypes.h>
-#include <stdio.h>
-
 /* Linux gives out no pid of 2^22 or more. */
 #define CLONE_PID_BIT (UINT32_C(1) << 30)
 
-/* Maps times resets.  perf 6.1 copies about 3 million maps a second. */
+/* Maps and threads, times resets.  perf 6.1 copies about 3 million maps a second. */
 #define MAX_MAP_COPIES (UINT64_C(4) << 20)
 
 /* ---- When ---- */
@@ -22,18 +19,18 @@ enum reset_policy unwinder_reset_policy(const struct perf_file *file)
     return tracepoints_are_counted(file) ? RESET_BY_COMM : RESET_BY_FORKS;
 }
 
-void unwinder_reset_open(struct unwinder_reset *reset, const struct thread_sweep *threads,
+void unwinder_reset_open(struct unwinder_reset *reset, struct thread_sweep *threads,
                          const struct jit_process *process, uint32_t process_index,
                          const struct timeline *timeline, enum reset_policy policy)
 {
-    uint64_t maps = process->map_count, moments = 0;
+    uint64_t copies = process->map_count + (threads->end - threads->next), moments = 0;
     for (size_t i = 0; i < timeline->change_count; i++) {
         const struct change *change = &timeline->changes[i];
         moments += i == 0 || change->time_ns != change[-1].time_ns;
-        maps += change->kind == CHANGE_FUNCTION;
+        copies += change->kind == CHANGE_FUNCTION;
     }
     *reset = (struct unwinder_reset){threads, process_index, process->pid,
-                                     policy == RESET_BY_COMM || maps * moments > MAX_MAP_COPIES};
+                                     policy == RESET_BY_COMM || copies * moments > MAX_MAP_COPIES};
 }
 
 /* One reset, and where its records go. */
@@ -60,14 +57,13 @@ static int add_namespaces(const struct reset_moment *moment, const struct live_t
 /* A thread made anew has its process's name; it may have had another. */
 static int add_thread(const struct reset_moment *moment, const struct live_thread *thread)
 {
-    if (thread->tid != moment->reset->pid &&
-        (append(moment, ADDED_THREAD, thread->tid, 0) ||
-         (thread->name != THREAD_NO_NAME && append(moment, ADDED_NAME, thread->tid, thread->name))))
+    if (thread->tid != moment->reset->pid && (append(moment, ADDED_THREAD, thread->tid, 0) ||
+                                              append(moment, ADDED_NAME, thread->tid, 0)))
         return -1;
     return add_namespaces(moment, thread);
 }
 
-static int add_forks(const struct reset_moment *moment, const struct thread_sweep *threads)
+static int add_forks(const struct reset_moment *moment, struct thread_sweep *threads)
 {
     uint32_t pid = moment->reset->pid;
     if (append(moment, ADDED_CLONE, thread_sweep_speaker(threads), 0) ||
@@ -79,20 +75,11 @@ static int add_forks(const struct reset_moment *moment, const struct thread_swee
     return threads->main_ended ? append(moment, ADDED_EXIT, pid, 0) : 0;
 }
 
-static int add_comm(const struct reset_moment *moment, const struct thread_sweep *threads)
-{
-    uint32_t tid = thread_sweep_speaker(threads);
-    uint64_t name = THREAD_NO_NAME;
-    for (size_t i = 0; i < threads->count; i++)
-        if (threads->threads[i].tid == tid)
-            name = threads->threads[i].name;
-    return append(moment, ADDED_COMM, tid, name);
-}
-
 int unwinder_reset_add(struct unwinder_reset *reset, struct added_records *added, uint64_t time_ns)
 {
     const struct reset_moment moment = {reset, added, time_ns};
-    return reset->by_comm ? add_comm(&moment, reset->threads) : add_forks(&moment, reset->threads);
+    return reset->by_comm ? append(&moment, ADDED_COMM, thread_sweep_speaker(reset->threads), 0)
+                          : add_forks(&moment, reset->threads);
 }
 
 /* ---- The records ---- */
@@ -137,40 +124,24 @@ static int put_name_of(const struct added_record *map, const struct added_record
                       comm->size - IDS_BYTES - trailer_bytes);
 }
 
-/* The name that perf gives to a thread without one. */
 static int put_number(const struct added_record *map, const struct added_record_source *source,
                       struct byte_sink *sink, uint16_t misc)
 {
-    char name[16] = "";
-    snprintf(name, sizeof name, ":%" PRIu32, map->tid);
+    char name[THREAD_NUMBER_BYTES] = "";
+    thread_names_number(name, map->tid);
     return put_thread(map, source, sink, PERF_RECORD_COMM, misc, name, sizeof name);
 }
 
-/* The record that named PROCESS, or that it has inherited its name from, last before TIME_NS. */
-static const struct perf_record *find_comm(const struct records *records,
-                                           const struct jit_process *process, uint64_t time_ns)
-{
-    for (; process; process = process->parent) {
-        const struct perf_record *comm =
-            records_comm_of(records, process->pid, process->begin.time_ns, time_ns);
-        if (comm || !process->parent)
-            return comm;
-        time_ns = process->forked.time_ns;
-    }
-    return NULL;
-}
-
-/* Nothing if the profile does not tell the name. */
+/* Nothing for a process if the profile does not tell its name. */
 static int put_name(const struct added_record *map, const struct added_record_source *source,
                     struct byte_sink *sink, uint16_t misc)
 {
-    if (map->start == THREAD_NEVER_NAMED)
-        return put_number(map, source, sink, misc);
-    if (map->start != THREAD_NO_NAME)
-        return put_name_of(map, source, sink, &source->threads->events[map->start].record, misc);
+    uint32_t pid = source->processes[map->process].pid;
     const struct perf_record *comm =
-        find_comm(source->records, &source->processes[map->process], map->time_ns);
-    return comm ? put_name_of(map, source, sink, comm, misc) : 0;
+        thread_names_comm(&source->records->names, pid, map->tid, map->time_ns);
+    if (comm)
+        return put_name_of(map, source, sink, comm, misc);
+    return map->tid == pid ? 0 : put_number(map, source, sink, misc);
 }
 
 static int put_namespaces(const struct added_record *map, const struct added_record_source *source,

@@ -7,6 +7,7 @@
 
 #include "injector/arrays/array.h"
 #include "injector/recording/perf_data/perf_format.h"
+#include "injector/recording/perf_data/perf_sample.h"
 #include "injector/recording/perf_data/perf_time.h"
 #include "jitdump/format/byte_cursor.h"
 

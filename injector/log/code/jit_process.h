@@ -65,10 +65,11 @@ struct jit_process {
     size_t touched_count;
 };
 
-/* A dump that a process mapped, and that could not be used. */
+/* A dump that a process mapped, and that could not be used, or only from a moment on. */
 struct refused_dump {
     uint32_t life;
     enum finding_kind why; /* as in dump_claim.h */
+    uint64_t anew_ns;      /* if its process wrote it anew: when; it can be used from then on */
 };
 
 #define NO_PROCESS UINT32_MAX

@@ -2,6 +2,7 @@
 #include "injector/log/jitdump/dump_mapping.h"
 
 #include "injector/files/file_bytes.h"
+#include "injector/files/interruption.h"
 #include "jitdump/format/jitdump_format.h"
 
 #include <errno.h>
@@ -186,28 +187,50 @@ static bool freeze_large(uint8_t *data, int fd, size_t size)
     return filler.id == JIT_FILLER && filler.total_size <= size - last;
 }
 
-static bool freeze(uint8_t *data, int fd, size_t size)
+static bool is_frozen_whole(const uint8_t *data, size_t size)
 {
-    return size <= SMALL_BYTES || is_ring(data, size) ? freeze_whole(data, fd, size)
-                                                      : freeze_large(data, fd, size);
+    return size <= SMALL_BYTES || is_ring(data, size);
 }
 
-const uint8_t *dump_mapping_make(int fd, struct stat *status)
+/* Its writer cuts the FILLER off when it ends. */
+static size_t lasting_of(const uint8_t *data, size_t size)
+{
+    size_t last = find_last(data, size);
+    if (is_frozen_whole(data, size))
+        return 0;
+    return last + PREFIX_BYTES <= size && prefix_at(data, last).id == JIT_FILLER ? last : size;
+}
+
+static bool freeze(uint8_t *data, int fd, size_t size)
+{
+    return is_frozen_whole(data, size) ? freeze_whole(data, fd, size)
+                                       : freeze_large(data, fd, size);
+}
+
+void dump_mapping_end(const uint8_t *data, size_t size)
+{
+    interruption_spare_end(data);
+    munmap((void *)(uintptr_t)data, size);
+}
+
+const uint8_t *dump_mapping_make(int fd, struct stat *status, size_t *lasting)
 {
     for (int i = 0;; i++) {
         size_t size = (size_t)status->st_size;
         const void *bytes = file_bytes(fd, status);
         if (!bytes)
             return NULL;
+        interruption_spare(bytes, size, status);
         uint8_t *data =
             (uint8_t *)(uintptr_t)bytes; /* some pages are replaced, none is written to */
         bool written = i < TRIES && is_being_written(fd);
         if (!written || freeze(data, fd, size)) {
+            *lasting = written ? lasting_of(data, size) : size;
             if (!written)
                 keep_last_page(data, fd, size);
             return data;
         }
-        munmap(data, size);
+        dump_mapping_end(data, size);
         if (size_of(fd) > size && fstat(fd, status))
             return NULL;
     }

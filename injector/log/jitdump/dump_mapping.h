@@ -9,11 +9,16 @@
 #ifndef PERFJIT_DUMP_MAPPING_H
 #define PERFJIT_DUMP_MAPPING_H
 
+#include <stddef.h>
 #include <stdint.h>
 #include <sys/stat.h>
 
 /* The st_size bytes of FD, the open dump with *STATUS, as file_bytes() gives them; *STATUS may be a
- * newer one by the time that this returns.  munmap releases them.  Returns NULL with errno. */
-const uint8_t *dump_mapping_make(int fd, struct stat *status);
+ * newer one by the time that this returns.  The file keeps *LASTING of these bytes, unless somebody
+ * cuts it; 0: that does not matter, as they were copied.  dump_mapping_end releases them.
+ * Returns NULL with errno. */
+const uint8_t *dump_mapping_make(int fd, struct stat *status, size_t *lasting);
+
+void dump_mapping_end(const uint8_t *data, size_t size);
 
 #endif

@@ -2,6 +2,7 @@
 #include "injector/log/jitdump/jit_dump.h"
 
 #include "injector/files/file_bytes.h"
+#include "injector/files/interruption.h"
 #include "injector/files/regular_file.h"
 #include "injector/findings/quirk.h"
 #include "injector/log/jitdump/dump_mapping.h"
@@ -18,7 +19,6 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/ioctl.h>
-#include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -70,14 +70,19 @@ static int map_dump(struct jit_dump *dump, int fd, struct stat *status, struct c
 {
     dump->size = (size_t)status->st_size;
     read_identity(dump, fd, status);
+    if (interruption_has_cut(status))
+        return refuse(cause, "it became shorter while it was read; does its process still run?  "
+                             "Try again when it has ended");
     if (dump->size < JITHEADER_BYTES) /* which an empty file, that can't be mapped, is as well */
         return 0;
-    dump->data = dump_mapping_make(fd, status);
+    size_t lasting;
+    dump->data = dump_mapping_make(fd, status, &lasting);
     if (!dump->data)
         return refuse(cause, "can't read it: %s", file_bytes_error(errno));
     dump->size = (size_t)status->st_size;
     dump->used_bytes = hole_at_end(fd, dump->size);
     dump->mapped = true;
+    interruption_spare_lasts(dump->data, dump->path, lasting);
     return 0;
 }
 
@@ -202,7 +207,7 @@ int jit_dump_view(struct jit_dump *dump, const char *path, const uint8_t *data, 
 void jit_dump_close(struct jit_dump *dump)
 {
     if (dump->mapped && dump->data)
-        munmap((void *)(uintptr_t)dump->data, dump->size);
+        dump_mapping_end(dump->data, dump->size);
     dump->data = NULL;
 }
 

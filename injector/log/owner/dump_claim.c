@@ -11,6 +11,7 @@
 #include "injector/recording/host/injected_image.h"
 #include "injector/recording/host/live_process.h"
 #include "injector/recording/host/trusted_owner.h"
+#include "injector/recording/perf_data/perf_time.h"
 
 #include <inttypes.h>
 #include <stdarg.h>
@@ -51,8 +52,9 @@ static enum dump_trust dump_trust_of(const struct dump_origin *origin,
 
 bool dump_claim_same_file(const struct perf_map *a, const struct perf_map *b)
 {
+    bool new_inode = a->generation && b->generation && a->generation != b->generation;
     if (a->has_inode && b->has_inode)
-        return a->maj == b->maj && a->min == b->min && a->ino == b->ino;
+        return a->maj == b->maj && a->min == b->min && a->ino == b->ino && !new_inode;
     return strcmp(a->filename, b->filename) == 0;
 }
 
@@ -198,7 +200,7 @@ static void refuse(struct dump_claim *claim, enum finding_kind kind)
     claim->state = CLAIM_REFUSED;
     claim->refusal = kind;
     claim->over = kind == FINDING_CLOCK_USELESS || kind == FINDING_DUMP_REPLACED ||
-                  kind == FINDING_DUMP_TRUNCATED ||
+                  kind == FINDING_DUMP_TRUNCATED || kind == FINDING_DUMP_ANEW ||
                   (kind == FINDING_DUMP_UNUSABLE && claim->dump.ino);
 }
 
@@ -394,6 +396,88 @@ static void judge_copy(const struct dump_claims *claims, struct dump_claim *clai
     }
 }
 
+/* ---- Dumps that are begun anew ---- */
+
+/* Mappings of one file that are further apart than this are not of one opening. */
+#define ANEW_NS UINT64_C(10000000)
+
+/* Whether both are of one path, whether removed or not. */
+static bool same_path(const struct dump_claim *a, const struct dump_claim *b)
+{
+    const char *path = a->map->map.filename, *other = b->map->map.filename;
+    size_t length = perf_map_name_length(path);
+    return length == perf_map_name_length(other) && strncmp(path, other, length) == 0;
+}
+
+/* The claim of the same life to the file that it mapped at CLAIM's path next; NULL: there is
+ * none. */
+static const struct dump_claim *next_at_path(const struct dump_claims *claims,
+                                             const struct dump_claim *claim)
+{
+    const struct dump_claim *end = claims->items + claims->count;
+    for (const struct dump_claim *next = claim + 1; next < end && next->life == claim->life; next++)
+        if (same_path(claim, next))
+            return next;
+    return NULL;
+}
+
+static void report_anew(const struct dump_claims *claims, const struct dump_claim *claim,
+                        struct findings *findings)
+{
+    if (!claims->are_told)
+        report_finding(findings, FINDING_DUMP_ANEW,
+                       "%s: process %" PRIu32 " wrote it anew at %.6f s", path_of(claim),
+                       dump_claim_life(claims, claim)->pid, (double)claim->anew_ns / 1e9);
+}
+
+/* Refuse CLAIM if the file at its path, which is another one, is what its process began later.
+ * Returns whether that is so. */
+static bool refuse_anew(const struct dump_claims *claims, struct dump_claim *claim,
+                        struct findings *findings)
+{
+    const struct dump_claim *next = is_stage(claim) ? NULL : next_at_path(claims, claim);
+    if (!next || (claim->dump.pid && claim->dump.pid != claim->number))
+        return false;
+    claim->anew_ns = next->map->time_ns;
+    report_anew(claims, claim, findings);
+    refuse(claim, FINDING_DUMP_ANEW);
+    return true;
+}
+
+/* When the process mapped CLAIM's file as it is now, if it had mapped it before; else 0.  Its
+ * header is of that time then. */
+static uint64_t find_anew(const struct dump_claims *claims, const struct dump_claim *claim)
+{
+    const struct process_life *life = dump_claim_life(claims, claim);
+    uint64_t header_ns = jit_clock_to_perf(&claim->clock, claim->dump.timestamp);
+    uint64_t first_ns = 0, nearest_ns = 0;
+    size_t count;
+    const struct recorded_map *maps =
+        process_life_maps(claims->records, life->pid, life->begin, life->next, &count);
+    for (size_t i = 0; i < count; i++) {
+        if (maps[i].synthesized || !dump_claim_same_file(&maps[i].map, &claim->map->map))
+            continue;
+        first_ns = first_ns ? first_ns : maps[i].time_ns;
+        if (perf_time_apart(maps[i].time_ns, header_ns) < perf_time_apart(nearest_ns, header_ns))
+            nearest_ns = maps[i].time_ns;
+    }
+    return first_ns && header_ns > first_ns && header_ns - first_ns > ANEW_NS &&
+                   perf_time_apart(nearest_ns, header_ns) < (header_ns - first_ns) / 8
+               ? nearest_ns
+               : 0;
+}
+
+/* A dump that its process truncated has what was logged since. */
+static void note_anew(const struct dump_claims *claims, struct dump_claim *claim,
+                      struct findings *findings)
+{
+    if (is_stage(claim) || claim->clock.frozen || claim->clock.by_marker)
+        return;
+    claim->anew_ns = find_anew(claims, claim);
+    if (claim->anew_ns)
+        report_anew(claims, claim, findings);
+}
+
 /* The log is made before the clock is known, which its stamps decide: a large dump is walked once.
  * Not with -v, which prints each finding at once: the dump may turn out to be another's. */
 static int read_log(const struct dump_claims *claims, struct dump_claim *claim,
@@ -458,6 +542,8 @@ static void read_claim(struct dump_claims *claims, struct dump_claim *claim,
                       "was mapped by process %" PRIu32, dump_claim_life(claims, claim)->pid);
         return;
     }
+    if (claim->place.identity == FILE_OTHER && refuse_anew(claims, claim, findings))
+        return;
     enum dump_trust trust = trust_of(claims, claim);
     if (claim->place.identity != FILE_OTHER && trust == DUMP_UNTRUSTED) {
         refuse_owner(claims, claim, findings);
@@ -500,6 +586,8 @@ static void judge_claim(const struct dump_claims *claims, struct dump_claim *cla
         refuse_saying(claims, claim, FINDING_DUMP_UNUSABLE, claim->place.path, findings, "%s", why);
         refuse(claim, FINDING_CLOCK_USELESS);
     }
+    if (claim->state == CLAIM_FOUND)
+        note_anew(claims, claim, findings);
 }
 
 static void refuse_missing(const struct dump_claims *claims, struct dump_claim *claim,
@@ -587,13 +675,17 @@ static int find_file(struct dump_claims *claims, struct dump_claim *claim, bool 
     }
     switch (result) {
     case DUMP_PLACE_FOUND:
+        if (unwritten_source_append(&claims->options.unwritten, &claim->dump, question.life->pid,
+                                    findings))
+            return -1;
         read_claim(claims, claim, findings);
         break;
     case DUMP_PLACE_MISSING:
         refuse_missing(claims, claim, &question, findings);
         break;
     case DUMP_PLACE_REPLACED:
-        refuse_replaced(claims, claim, findings);
+        if (!refuse_anew(claims, claim, findings))
+            refuse_replaced(claims, claim, findings);
         break;
     case DUMP_PLACE_UNUSABLE:
         refuse_unusable(claims, claim, findings);

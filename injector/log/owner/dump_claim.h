@@ -17,6 +17,8 @@
  *                            dump when the header was written.
  *   its records were all     Then it was overwritten after the recording.
  *   written outside the life
+ *   its process began it     What was logged before is lost.  The process mapped another file at
+ * the anew                     same path later, or the same file, and the header is of that time.
  *   it is another file       It is a copy if the header has the process's pid and a time just
  *                            before or after the mapping, and the records are of the process's
  *                            life.  Otherwise it was overwritten.
@@ -29,6 +31,7 @@
 #include "injector/log/clock/clock_candidate.h"
 #include "injector/log/code/code_log.h"
 #include "injector/log/owner/dump_place.h"
+#include "injector/log/owner/unwritten_source.h"
 
 enum claim_state {
     CLAIM_OPEN,    /* nothing is known yet */
@@ -46,6 +49,7 @@ struct dump_claim {
     bool closed; /* its dump, or the one that was given, was closed by its process */
     enum claim_state state;
     enum finding_kind refusal; /* if REFUSED: why; for its times: FINDING_CLOCK_USELESS */
+    uint64_t anew_ns;          /* when its process wrote it anew; 0: it did not */
     bool over;                 /* if REFUSED: the file is there, and holds nothing of its process */
     bool is_open;              /* if OPEN: its dump is, and is to be judged */
     struct dump_place place;   /* without its dump, which is the next */
@@ -65,6 +69,7 @@ struct dump_claim_options {
     const char *root; /* where the processes' root file system is, or NULL */
     bool any_owner;   /* use other users' files, too */
     bool no_lines;    /* leave records about source lines alone */
+    struct unwritten_source unwritten;
 };
 
 struct dump_claims {

@@ -4,7 +4,7 @@
 #include "injector/arrays/address_span.h"
 #include "injector/arrays/array.h"
 #include "injector/recording/host/recording_host.h"
-#include "injector/recording/perf_data/perf_record.h"
+#include "injector/recording/perf_data/perf_sample.h"
 
 #include <elf.h>
 #include <inttypes.h>

@@ -15,11 +15,6 @@
 /* A runtime need not compile anything for a while, but hardly ever for this long. */
 #define LONG_NS (24 * 3600 * NS_PER_S)
 
-static uint64_t apart(uint64_t a, uint64_t b)
-{
-    return a < b ? b - a : a - b;
-}
-
 void dump_origin_begin(struct dump_origin *origin, const struct records *records)
 {
     struct stat status;
@@ -106,7 +101,7 @@ static uint64_t wall_distance(const struct dump_origin *origin, uint64_t marker_
     if (!origin->host.has_wall_clock || dump->timestamp > UINT64_MAX / 1000)
         return DISTANCE_UNKNOWN;
     uint64_t distance =
-        apart(dump->timestamp * 1000, recording_host_wall_ns(&origin->host, marker_ns));
+        perf_time_apart(dump->timestamp * 1000, recording_host_wall_ns(&origin->host, marker_ns));
     return distance < LONG_NS ? distance : DISTANCE_UNKNOWN;
 }
 
@@ -118,7 +113,8 @@ uint64_t dump_origin_distance(const struct dump_origin *origin, const struct rec
         return DISTANCE_UNKNOWN;
     uint64_t by_wall_ns = wall_distance(origin, marker_ns, dump);
     uint64_t header_ns = jit_clock_to_perf(clock, dump->timestamp);
-    uint64_t distance_ns = apart(header_ns, marker_ns) + (clock->unflagged ? UNFLAGGED_NS : 0);
+    uint64_t distance_ns =
+        perf_time_apart(header_ns, marker_ns) + (clock->unflagged ? UNFLAGGED_NS : 0);
     if (distance_ns < by_wall_ns && is_of_records(dump, clock, header_ns))
         return distance_ns;
     return by_wall_ns;

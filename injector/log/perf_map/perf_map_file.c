@@ -8,6 +8,7 @@
 #include "injector/recording/host/live_process.h"
 #include "injector/text/plural.h"
 
+#include <ctype.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
@@ -102,26 +103,66 @@ static int read_all(int fd, char *to, size_t *bytes)
     return 0;
 }
 
+/* A map that was read. */
+struct map_contents {
+    struct perfmap_table *table;
+    size_t continued; /* of the bad lines, those that go on with the name of the line before */
+};
+
+/* Whether LINE, which is no entry, is not a piece of one either: it begins with no address. */
+static bool goes_on_with_name(const char *line, const char *end)
+{
+    enum { SHORTEST_ADDRESS = 4 };
+    const char *at = line + (end - line > 2 && line[0] == '0' && (line[1] | 0x20) == 'x' ? 2 : 0);
+    const char *digits = at;
+    while (at < end && isxdigit((unsigned char)*at))
+        at++;
+    bool is_address = at - digits >= SHORTEST_ADDRESS && (at == end || isspace((unsigned char)*at));
+    return line < end && *line != '\r' && !is_address;
+}
+
+/* How many lines of TEXT go on with a name: those behind the first one that begin with no
+ * address. */
+static size_t count_continued(const char *text, size_t bytes)
+{
+    const char *text_end = text + bytes, *line = memchr(text, '\n', bytes);
+    size_t count = 0;
+    while (line && ++line < text_end) {
+        const char *end = memchr(line, '\n', (size_t)(text_end - line));
+        count += goes_on_with_name(line, end ? end : text_end);
+        line = end;
+    }
+    return count;
+}
+
 /* Returns 0, or -1 with CAUSE set. */
-static int parse(struct perfmap_table **table, int fd, const struct stat *status, char *cause)
+static int parse(struct map_contents *contents, int fd, const struct stat *status, char *cause)
 {
     size_t bytes = (size_t)status->st_size;
     char *text = malloc(bytes + 1);
     int error = text ? read_all(fd, text, &bytes) : -ENOMEM;
     if (!error)
-        error = perfmap_parse(table, text, bytes);
+        error = perfmap_parse(&contents->table, text, bytes);
+    if (!error && perfmap_bad_lines(contents->table))
+        contents->continued = count_continued(text, bytes);
     free(text);
     if (error)
         snprintf(cause, CAUSE_BYTES, "can't read it: %s", strerror(-error));
     return error ? -1 : 0;
 }
 
-static void report_lines(const struct perfmap_table *table, const char *path,
+static void report_lines(const struct map_contents *contents, const char *path,
                          struct findings *findings)
 {
-    size_t good;
-    perfmap_entries(table, &good);
-    const size_t bad = perfmap_bad_lines(table);
+    size_t good, bad = perfmap_bad_lines(contents->table);
+    size_t continued = contents->continued < bad ? contents->continued : bad;
+    perfmap_entries(contents->table, &good);
+    if (!good) /* that is no map */
+        continued = 0;
+    if (continued)
+        report_finding(findings, FINDING_MAP_NAMES, "%s: %zu line%s go%s on with a name", path,
+                       continued, plural(continued), continued == 1 ? "es" : "");
+    bad -= continued;
     if (bad)
         report_finding(findings, FINDING_MAP_LINES,
                        "%s: %zu line%s can't be read; %zu function%s %s left", path, bad,
@@ -132,14 +173,16 @@ int perf_map_file_read(struct perfmap_table **table, const char *path, struct fi
 {
     char cause[CAUSE_BYTES];
     struct stat status;
+    struct map_contents contents = {0};
     *table = NULL;
     int fd = open_map(path, 0, &status, cause);
-    int result = fd < 0 ? -1 : parse(table, fd, &status, cause);
+    int result = fd < 0 ? -1 : parse(&contents, fd, &status, cause);
     if (fd >= 0)
         close(fd);
     if (result)
         return report_failure(findings, "%s: %s", path, cause);
-    report_lines(*table, path, findings);
+    report_lines(&contents, path, findings);
+    *table = contents.table;
     return 0;
 }
 
@@ -193,6 +236,7 @@ static int take(struct perfmap_table **table, const char *path,
 {
     char cause[CAUSE_BYTES];
     struct stat status;
+    struct map_contents contents = {0};
     int fd = open_map(path, O_NOFOLLOW, &status, cause);
     if (fd < 0 && (errno == ENOENT || errno == ENOTDIR))
         return 0;
@@ -204,10 +248,11 @@ static int take(struct perfmap_table **table, const char *path,
         report_finding(findings, FINDING_MAP_STALE, "%s: %s", path, cause);
     else if (is_foreign(search, &status, live, cause))
         report_finding(findings, FINDING_MAP_NOT_OURS, "%s: %s", path, cause);
-    else if (parse(table, fd, &status, cause))
+    else if (parse(&contents, fd, &status, cause))
         report_finding(findings, FINDING_MAP_UNUSABLE, "%s: %s", path, cause);
     else
-        report_lines(*table, path, findings);
+        report_lines(&contents, path, findings);
+    *table = contents.table;
     close(fd);
     return 1;
 }

@@ -2,6 +2,8 @@
 #include "injector/log/perf_map/perf_map_source.h"
 
 #include "injector/arrays/address_map.h"
+#include "injector/arrays/array.h"
+#include "injector/log/jitdump/dump_name.h"
 #include "injector/log/perf_map/mapped_file.h"
 #include "injector/log/perf_map/perf_map_file.h"
 #include "injector/recording/perf_data/perf_format.h"
@@ -14,11 +16,13 @@
 
 /* ---- Which addresses are whose ---- */
 
-/* Facts from a process's mappings and its dumps about its addresses. */
+/* Facts from a process's mappings, and those that it inherited, and its dumps about its
+ * addresses. */
 struct surroundings {
-    bool given;                      /* its map, by the user */
-    const struct recorded_map *maps; /* by time */
-    size_t map_count;
+    bool given;                       /* its map, by the user */
+    uint64_t begin_ns;                /* of its life */
+    const struct recorded_map **maps; /* the inherited ones, then its own, by time */
+    size_t map_count, map_capacity;
     struct address_map memory; /* executable memory: the index of the map that first covered it; the
                                   last time, if a file was there in between */
     struct address_map files;  /* a file is mapped there now: the index of the map */
@@ -56,9 +60,22 @@ static int add_memory(struct surroundings *around, uint64_t start, uint64_t end,
     return fill(&around->memory, start, end, map);
 }
 
+/* When the process got map INDEX: with its fork, if it inherited it. */
+static uint64_t mapped_at(const struct surroundings *around, size_t index)
+{
+    uint64_t time_ns = around->maps[index]->time_ns;
+    return time_ns > around->begin_ns ? time_ns : around->begin_ns;
+}
+
 static bool is_executable_memory(const struct recorded_map *map)
 {
     return !map->map.data && perf_map_is_memory(&map->map);
+}
+
+/* The markers of dumps are none. */
+static bool may_hold_code(const struct recorded_map *map)
+{
+    return perf_map_may_hold_code(&map->map) && !jit_dump_has_name(map->map.filename);
 }
 
 /* Whether the process had mapped FILE, at the place where MAP maps it, elsewhere before; else it
@@ -80,7 +97,7 @@ static bool is_mapped_again(struct mapped_file *file, const struct perf_map *map
 
 static int add_file(struct surroundings *around, uint32_t index)
 {
-    const struct perf_map *map = &around->maps[index].map;
+    const struct perf_map *map = &around->maps[index]->map;
     uint64_t end = map->start + map->len;
     if (!map->data) {
         around->mapped[index] = mapped_files_get(around->known_files, map);
@@ -97,9 +114,9 @@ static int survey_maps(struct surroundings *around)
     if (!around->mapped)
         return -1;
     for (size_t i = 0; i < around->map_count; i++) {
-        const struct perf_map *map = &around->maps[i].map;
+        const struct perf_map *map = &around->maps[i]->map;
         int result = 0;
-        if (is_executable_memory(&around->maps[i]))
+        if (is_executable_memory(around->maps[i]))
             result = add_memory(around, map->start, map->start + map->len, (uint32_t)i);
         else if (!perf_map_is_memory(map))
             result = add_file(around, (uint32_t)i);
@@ -125,6 +142,7 @@ static void free_surroundings(struct surroundings *around)
     address_map_free(&around->files);
     address_map_free(&around->dumped);
     free(around->mapped);
+    free(around->maps);
 }
 
 /* ---- From entries to functions ---- */
@@ -168,7 +186,7 @@ static int add_unknown_to_file(struct reader *reader, const char *name, uint64_t
                                uint64_t end, uint32_t index)
 {
     const struct surroundings *around = reader->around;
-    const struct recorded_map *map = &around->maps[index];
+    const struct recorded_map *map = around->maps[index];
     uint64_t to_offset = map->map.pgoff - map->map.start;
     while (start < end) {
         struct address_span symbols;
@@ -179,7 +197,7 @@ static int add_unknown_to_file(struct reader *reader, const char *name, uint64_t
                                   ? symbols.start - (start + to_offset)
                                   : 0; /* up to the next symbols */
         uint64_t stop = free_bytes < end - start ? start + free_bytes : end;
-        if (add_unknown_to_dumps(reader, name, start, stop, map->time_ns + 1))
+        if (add_unknown_to_dumps(reader, name, start, stop, mapped_at(around, index) + 1))
             return -1;
         start = symbols.end - to_offset > stop ? symbols.end - to_offset : end;
     }
@@ -198,7 +216,7 @@ static int add_in_files(struct reader *reader, const char *name, uint64_t start,
         uint64_t from = range->start > start ? range->start : start;
         uint64_t to = range->end < end ? range->end : end;
         *file = true;
-        if (around->mapped[range->value] && around->maps[range->value].map.filename[0] == '/' &&
+        if (around->mapped[range->value] && around->maps[range->value]->map.filename[0] == '/' &&
             add_unknown_to_file(reader, name, from, to, range->value))
             return -1;
     }
@@ -261,7 +279,7 @@ static int add_entry(struct reader *reader, const struct perfmap_entry *entry)
     uint64_t first = reach;
     for (; range && range->start <= reach && reach < end;
          range = address_map_next(&around->memory, &place)) {
-        uint64_t mapped_ns = around->maps[range->value].time_ns;
+        uint64_t mapped_ns = mapped_at(around, range->value);
         time_ns = mapped_ns > time_ns ? mapped_ns : time_ns;
         reach = range->end < end ? range->end : end;
     }
@@ -280,38 +298,42 @@ static int add_entries(struct reader *reader, const struct perfmap_table *table)
     return 0;
 }
 
+/* ---- Whose it is ---- */
+
+/* When each life first had memory that may hold code: its own, or what it inherited; UINT64_MAX:
+ * never.  NULL without memory; the caller frees it. */
+static uint64_t *find_memory(const struct process_lives *lives, const struct records *records)
+{
+    uint32_t *order = process_lives_order(lives);
+    uint64_t *since_ns = order ? malloc((lives->count + 1) * sizeof *since_ns) : NULL;
+    for (size_t i = 0; since_ns && i < lives->count; i++) {
+        const struct process_life *life = &lives->items[order[i]];
+        uint64_t *since = &since_ns[order[i]], begin_ns = life->begin.time_ns;
+        size_t count;
+        const struct recorded_map *maps =
+            process_life_maps(records, life->pid, life->begin, life->next, &count);
+        bool inherits = life->parent != NO_LIFE && since_ns[life->parent] <= begin_ns;
+        *since = inherits ? begin_ns : UINT64_MAX;
+        for (size_t m = 0; m < count && *since == UINT64_MAX; m++)
+            if (may_hold_code(&maps[m]))
+                *since = maps[m].time_ns;
+    }
+    free(order);
+    return since_ns;
+}
+
+/* The last life of PID with memory that may hold code, by SINCE_NS: the map is that one's. NO_LIFE:
+ * it never had any. */
+static uint32_t life_of(const struct process_lives *lives, const uint64_t *since_ns, uint32_t pid)
+{
+    size_t count;
+    uint32_t first = process_lives_of(lives, pid, &count);
+    while (count && since_ns[first + count - 1] == UINT64_MAX)
+        count--;
+    return count ? first + (uint32_t)count - 1 : NO_LIFE;
+}
+
 /* ---- One process ---- */
-
-/* When the program that the process ran last while it had executable memory began, on perf's clock:
- * its exec, if that was recorded; 0: unknown. */
-static uint64_t began_ns(const struct records *records, const struct recorded_map *maps,
-                         size_t map_count, uint32_t pid)
-{
-    uint64_t last_ns = 0, began = 0;
-    for (size_t i = 0; i < map_count; i++)
-        if (is_executable_memory(&maps[i]))
-            last_ns = maps[i].time_ns;
-    size_t task_count;
-    const struct recorded_task *tasks = records_tasks_of(records, pid, &task_count);
-    for (size_t i = 0; i < task_count && tasks[i].time_ns <= last_ns; i++)
-        if (tasks[i].kind == TASK_EXEC)
-            began = tasks[i].time_ns;
-    return began;
-}
-
-/* The last life of PID in which it had executable memory: the map is that one's.  NO_LIFE if the
- * pid is unknown. */
-static uint32_t life_of(const struct process_lives *lives, const struct records *records,
-                        uint32_t pid)
-{
-    size_t count, lives_count;
-    const struct recorded_map *maps = records_maps_of(records, pid, &count);
-    uint32_t life = process_lives_of(lives, pid, &lives_count);
-    for (size_t i = 0; i < count; i++)
-        if (is_executable_memory(&maps[i]))
-            life = process_life_at(lives, pid, life_moment_of(&maps[i]));
-    return life;
-}
 
 /* A map stands among the dumps of its process: an image takes machine and byte order from there,
  * and messages the path. */
@@ -376,38 +398,62 @@ static int add_to_process(const struct perf_map_search *search, struct jit_proce
     return result;
 }
 
-/* The maps of process PID, from the beginning of LIFE on, or from the exec, at *SINCE_NS, after
- * which it last had executable memory. */
-static struct surroundings surroundings_of(const struct process_lives *lives,
-                                           const struct records *records, uint32_t pid,
-                                           uint32_t life, uint64_t *since_ns)
+/* Add the maps of LIFE before NEXT. */
+static int add_maps(struct surroundings *around, const struct process_life *life,
+                    const struct records *records, struct life_moment next)
 {
-    struct surroundings around = {0};
-    around.maps = records_maps_of(records, pid, &around.map_count);
-    *since_ns = began_ns(records, around.maps, around.map_count, pid);
-    uint64_t begin_ns = life == NO_LIFE ? 0 : lives->items[life].begin.time_ns;
-    if (begin_ns < *since_ns)
-        begin_ns = *since_ns;
-    for (; around.map_count && around.maps->time_ns < begin_ns; around.map_count--)
-        around.maps++;
-    return around;
+    size_t count;
+    const struct recorded_map *maps =
+        process_life_maps(records, life->pid, life->begin, next, &count);
+    for (size_t i = 0; i < count; i++) {
+        if (array_reserve(around->maps, around->map_count, around->map_capacity))
+            return -1;
+        around->maps[around->map_count++] = &maps[i];
+    }
+    return 0;
 }
 
+/* Add those that LIFE inherited, from its farthest ancestor on, and its own. */
+static int gather_maps(struct surroundings *around, const struct process_lives *lives,
+                       const struct records *records, uint32_t life)
+{
+    uint32_t *line = NULL;
+    size_t count = 0, capacity = 0;
+    int result = 0;
+    for (; !result && life != NO_LIFE; life = lives->items[life].parent) {
+        result = array_reserve(line, count, capacity);
+        if (!result)
+            line[count++] = life;
+    }
+    for (; !result && count; count--) {
+        const struct process_life *own = &lives->items[line[count - 1]];
+        result = add_maps(around, own, records,
+                          count > 1 ? lives->items[line[count - 2]].begin : own->next);
+    }
+    free(line);
+    return result;
+}
+
+/* TABLE, from PATH, is the map of LIFE; both are the process's then, or freed. */
 static int take(struct jit_processes *processes, const struct perf_map_search *search,
-                uint32_t life, struct surroundings *around, struct perfmap_table *table, char *path,
+                uint32_t life, bool given, struct perfmap_table *table, char *path,
                 struct findings *findings)
 {
-    struct jit_process *process = life == NO_LIFE ? NULL : jit_process_of_life(processes, life);
+    const struct process_lives *lives = &processes->lives;
+    struct jit_process *process = jit_process_of_life(processes, life);
+    struct surroundings around = {.given = given,
+                                  .begin_ns = lives->items[life].begin.time_ns,
+                                  .known_files = search->mapped_files};
     int result = -1;
-    around->known_files = search->mapped_files;
-    if (process && !survey_maps(around) && !survey_dumps(around, &process->log)) {
-        result = add_to_process(search, process, around, table, path, findings);
+    if (process && !gather_maps(&around, lives, search->records, life) && !survey_maps(&around) &&
+        !survey_dumps(&around, &process->log)) {
+        result = add_to_process(search, process, &around, table, path, findings);
     } else {
         perfmap_free(table);
         free(path);
         report_failure(findings, "out of memory");
     }
-    free_surroundings(around);
+    free_surroundings(&around);
     return result;
 }
 
@@ -435,16 +481,17 @@ static int pid_of(const struct given_file *given, uint32_t *pid, struct findings
     return 0;
 }
 
-/* Take the map PATH, named by hand, of process PID. */
+/* Take the map PATH, named by hand, of process PID: of its last life, if none has memory that may
+ * hold code. */
 static int take_given(struct jit_processes *processes, const struct perf_map_search *search,
-                      uint32_t pid, const char *path, struct findings *findings)
+                      const uint64_t *since_ns, uint32_t pid, const char *path,
+                      struct findings *findings)
 {
-    uint64_t since_ns;
     struct perfmap_table *table;
-    uint32_t life = life_of(&processes->lives, search->records, pid);
-    struct surroundings around =
-        surroundings_of(&processes->lives, search->records, pid, life, &since_ns);
-    if (around.map_count == 0)
+    size_t count;
+    uint32_t first = process_lives_of(&processes->lives, pid, &count);
+    uint32_t life = life_of(&processes->lives, since_ns, pid);
+    if (first == NO_LIFE)
         return report_failure(findings, "%s: process %" PRIu32 " of %s is not in this recording",
                               search->records->file->path, pid, path);
     if (perf_map_file_read(&table, path, findings))
@@ -454,14 +501,14 @@ static int take_given(struct jit_processes *processes, const struct perf_map_sea
         perfmap_free(table);
         return report_failure(findings, "out of memory");
     }
-    around.given = true;
-    return take(processes, search, life, &around, table, copy, findings);
+    return take(processes, search, life == NO_LIFE ? first + (uint32_t)count - 1 : life, true,
+                table, copy, findings);
 }
 
 /* Take all that were named by hand; PIDS receives their processes. */
 static int take_all_given(struct jit_processes *processes, const struct perf_map_search *search,
-                          const struct perf_map_options *options, uint32_t *pids,
-                          struct findings *findings)
+                          const uint64_t *since_ns, const struct perf_map_options *options,
+                          uint32_t *pids, struct findings *findings)
 {
     for (size_t i = 0; i < options->given_count; i++) {
         const char *path = options->given[i].path;
@@ -470,38 +517,28 @@ static int take_all_given(struct jit_processes *processes, const struct perf_map
         if (was_given(pids, i, pids[i]))
             return report_failure(findings, "%s: process %" PRIu32 " has another map given", path,
                                   pids[i]);
-        if (take_given(processes, search, pids[i], path, findings))
+        if (take_given(processes, search, since_ns, pids[i], path, findings))
             return -1;
     }
     return 0;
 }
 
-/* Look for the map of process PID, which has executable memory, and take it. */
-static int take_found(struct jit_processes *processes, const struct perf_map_search *search,
-                      uint32_t pid, struct findings *findings)
-{
-    struct perfmap_table *table;
-    char *path;
-    uint64_t since_ns;
-    uint32_t life = life_of(&processes->lives, search->records, pid);
-    struct surroundings around =
-        surroundings_of(&processes->lives, search->records, pid, life, &since_ns);
-    if (perf_map_file_find(&table, &path, search, pid, since_ns, findings))
-        return -1;
-    return table ? take(processes, search, life, &around, table, path, findings) : 0;
-}
-
+/* Look for the maps of all processes with memory that may hold code, but for those of GIVEN. */
 static int take_all_found(struct jit_processes *processes, const struct perf_map_search *search,
-                          const uint32_t *given, size_t given_count, struct findings *findings)
+                          const uint64_t *since_ns, const uint32_t *given, size_t given_count,
+                          struct findings *findings)
 {
-    const struct records *records = search->records;
-    for (size_t i = 0, end; i < records->map_count; i = end) {
-        uint32_t pid = records->maps[i].map.pid;
-        bool has_memory = false;
-        for (end = i; end < records->map_count && records->maps[end].map.pid == pid; end++)
-            has_memory = has_memory || is_executable_memory(&records->maps[end]);
-        if (has_memory && !was_given(given, given_count, pid) &&
-            take_found(processes, search, pid, findings))
+    const struct process_lives *lives = &processes->lives;
+    for (size_t i = 0, count; i < lives->count; i += count) {
+        uint32_t pid = lives->items[i].pid, life = life_of(lives, since_ns, pid);
+        struct perfmap_table *table;
+        char *path;
+        process_lives_of(lives, pid, &count);
+        if (life == NO_LIFE || was_given(given, given_count, pid))
+            continue;
+        if (perf_map_file_find(&table, &path, search, pid, lives->items[life].begin.time_ns,
+                               findings) ||
+            (table && take(processes, search, life, false, table, path, findings)))
             return -1;
     }
     return 0;
@@ -512,16 +549,19 @@ int perf_maps_read(struct jit_processes *processes, const struct records *record
 {
     struct perf_map_search search;
     uint32_t *given = calloc(options->given_count + 1, sizeof *given);
-    int result = given ? 0 : report_failure(findings, "out of memory");
+    uint64_t *since_ns = find_memory(&processes->lives, records);
+    int result = given && since_ns ? 0 : report_failure(findings, "out of memory");
     struct mapped_files mapped_files = {.root = options->root};
     perf_map_search_begin(&search, records, options->root);
     search.mapped_files = &mapped_files;
     mapped_files.is_elsewheres = !recording_host_is_here(&search.host);
     if (!result)
-        result = take_all_given(processes, &search, options, given, findings);
+        result = take_all_given(processes, &search, since_ns, options, given, findings);
     if (!result && !options->only_given)
-        result = take_all_found(processes, &search, given, options->given_count, findings);
+        result =
+            take_all_found(processes, &search, since_ns, given, options->given_count, findings);
     free(given);
+    free(since_ns);
     mapped_files_free(&mapped_files);
     return result;
 }

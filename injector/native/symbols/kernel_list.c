@@ -5,6 +5,7 @@
 #include "injector/native/mapped_build_id.h"
 #include "injector/native/native_file.h"
 #include "injector/recording/host/recording_host.h"
+#include "injector/text/file_name.h"
 
 #include <fcntl.h>
 #include <stdio.h>
@@ -14,7 +15,7 @@
 
 #define KERNEL_NAME "[kernel.kallsyms]"
 
-enum { KERNEL_PID = -1 };
+enum { KERNEL_PID = -1, PAGE_BYTES = 4096 };
 
 /* ---- Which lists there are ---- */
 
@@ -57,7 +58,7 @@ int kernel_list_begin(struct kernel_list *list, const struct records *records,
 {
     struct build_id recorded = {.size = 0}, here = {.size = 0};
     struct recording_host host;
-    *list = (struct kernel_list){.place = place_in(records)};
+    *list = (struct kernel_list){.records = records, .place = place_in(records)};
     native_build_id_of(records->file, KERNEL_NAME, &recorded);
     read_running_build_id(paths.notes, &here);
     recording_host_read(&host, records->file);
@@ -77,18 +78,71 @@ int kernel_list_begin(struct kernel_list *list, const struct records *records,
 
 /* ---- Names ---- */
 
-/* The name of the code that was at PC when the recording was made, by SYMBOLS. */
-static const char *name_of(const struct kernel_list *list, const struct kernel_symbols *symbols,
-                           bool core_alone, uint64_t pc)
+/* Whether FILENAME, of a map of the kernel, is that of MODULE, "[snd_pcm]":
+ * "/lib/modules/6.1/kernel/sound/snd-pcm.ko.xz", or the same in brackets. */
+static bool is_module_of(const char *module, const char *filename)
 {
+    const char *name = file_name_of(filename);
+    name += *name == '[';
+    for (module++; *module && *module != ']'; module++, name++)
+        if (*module != (*name == '-' ? '_' : *name))
+            return false;
+    return *name == ']' || strncmp(name, ".ko", 3) == 0;
+}
+
+/* The map in the recording of the module of SYMBOL, at PC; NULL: there is none. */
+static const struct perf_map *map_of(const struct kernel_list *list,
+                                     const struct kernel_symbols *symbols,
+                                     const struct kernel_symbol *symbol, uint64_t pc)
+{
+    size_t count;
+    const struct recorded_map *maps = records_maps_of(list->records, (uint32_t)KERNEL_PID, &count);
+    for (size_t i = 0; i < count; i++)
+        if (pc - maps[i].map.start < maps[i].map.len &&
+            is_module_of(symbols->text + symbol->module, maps[i].map.filename))
+            return &maps[i].map;
+    return NULL;
+}
+
+/* Code that is made while the kernel runs: "[bpf]", "[__builtin__ftrace]". */
+static bool is_made(const char *module)
+{
+    return strcmp(module, "[bpf]") == 0 || strncmp(module, "[__builtin__", 12) == 0;
+}
+
+/* The name that SYMBOL, of a module, gave to PC when the recording was made.  IS_NOW: what the list
+ * says was so then.  A module's last function reaches to the end of its map. */
+static const char *name_in_module(const struct kernel_list *list,
+                                  const struct kernel_symbols *symbols,
+                                  const struct kernel_symbol *symbol, bool is_now, uint64_t pc)
+{
+    const char *name = symbols->text + symbol->name;
+    if (is_made(symbols->text + symbol->module))
+        return is_now && pc < symbol->end && !list->records->kernel_code.count ? name : NULL;
+    if (is_now && pc < symbol->end)
+        return name;
+    const struct perf_map *map = map_of(list, symbols, symbol, pc);
+    uint64_t first = kernel_symbols_first(symbols, symbol)->addr;
+    return map && first >= map->start && first - map->start < PAGE_BYTES ? name : NULL;
+}
+
+/* The name of the code that was at PC when the recording was made, by the list of CANDIDATE. */
+static const char *name_of(const struct kernel_list *list, const struct kernel_candidate *candidate,
+                           uint64_t pc)
+{
+    const struct kernel_symbols *symbols = &candidate->symbols;
     const struct kernel_core *core = &symbols->core;
     uint64_t now = list->place.is_stext ? core->stext : core->text;
     uint64_t moved = list->place.symbol_addr && now ? list->place.symbol_addr - now : 0;
-    uint64_t addr = pc - moved;
-    bool in_core = core->text && core->etext && addr - core->text < core->etext - core->text;
-    if (core_alone && !now)
+    const struct kernel_symbol *symbol = kernel_symbols_at(symbols, pc - moved);
+    if (candidate->core_alone && !now)
         return NULL;
-    return in_core || !(core_alone || moved) ? kernel_symbols_at(symbols, addr) : NULL;
+    if (symbol && !symbol->module)
+        return symbols->text + symbol->name;
+    symbol = kernel_symbols_before(symbols, pc);
+    return symbol && symbol->module
+               ? name_in_module(list, symbols, symbol, !candidate->core_alone && !moved, pc)
+               : NULL;
 }
 
 /* The kernel takes 40 ms to write its own list: it is read only if it is needed.  Returns -1
@@ -101,16 +155,16 @@ static int read_once(struct kernel_candidate *candidate)
     return kernel_symbols_read(&candidate->symbols, candidate->path);
 }
 
-int kernel_list_at(struct kernel_list *list, uint64_t pc, const char **name)
+int kernel_list_at(struct kernel_list *list, uint64_t pc, size_t code, const char **name)
 {
-    *name = NULL;
+    *name = code == NO_KERNEL_CODE ? NULL : list->records->kernel_code.items[code].name;
     for (size_t i = 0; i < 2 && !*name; i++) {
         struct kernel_candidate *candidate = &list->candidates[i];
         if (!candidate->path)
             continue;
         if (read_once(candidate))
             return -1;
-        *name = name_of(list, &candidate->symbols, candidate->core_alone, pc);
+        *name = name_of(list, candidate, pc);
     }
     return 0;
 }

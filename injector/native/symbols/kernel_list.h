@@ -7,12 +7,17 @@
  *
  *     ~/.debug/[kernel.kallsyms]/BUILD-ID/kallsyms   perf record's copy, by the kernel's
  *                        build-id.  Reading it takes a tenth of the time that the kernel takes to
- *                        write its own.  It may be of another machine.  It is used for the kernel
- *                        itself, from _text to _etext: modules may have been elsewhere.
- *     /proc/kallsyms     if the recorded kernel is this one, since this boot.  After a reboot
- *                        of the same kernel it is used without modules.
+ *                        write its own.  It may be of another machine.
+ *     /proc/kallsyms     if the recorded kernel is this one, since this boot or after a reboot.
  *
- * A recording without such a map is taken for one of this boot, if it is of this machine. */
+ * A recording without such a map is taken for one of this boot, if it is of this machine.
+ *
+ * Modules may have been elsewhere when perf made its copy, and after a reboot.  They are named then
+ * only where the recording maps a module of that name, and the module's first symbol in the list is
+ * in the first page of the map: modules move by pages.
+ *
+ * BPF programs and trampolines are named by the recording (kernel_code.h), while they lived.  A
+ * list names them only for a recording that tells of none. */
 #ifndef PERFJIT_KERNEL_LIST_H
 #define PERFJIT_KERNEL_LIST_H
 
@@ -36,11 +41,12 @@ struct kernel_place {
 struct kernel_candidate {
     const char *path; /* NULL: not to be used */
     struct kernel_symbols symbols;
-    bool core_alone;
+    bool core_alone; /* modules are where the recording says, or have no names */
     bool has_been_read;
 };
 
 struct kernel_list {
+    const struct records *records;
     struct kernel_place place;
     char *kept_path;
     struct kernel_candidate candidates[2]; /* perf's copy, and the kernel's own */
@@ -52,9 +58,9 @@ struct kernel_list {
 int kernel_list_begin(struct kernel_list *list, const struct records *records,
                       struct kernel_paths paths);
 
-/* *NAME is set to that of the code at PC, or to NULL; it is valid until kernel_list_end.  Returns
- * 0, or -1 without memory. */
-int kernel_list_at(struct kernel_list *list, uint64_t pc, const char **name);
+/* *NAME is set to that of the code at PC, or to NULL; it is valid until kernel_list_end.  CODE:
+ * what kernel_code_at says of it.  Returns 0, or -1 without memory. */
+int kernel_list_at(struct kernel_list *list, uint64_t pc, size_t code, const char **name);
 
 void kernel_list_end(struct kernel_list *list);
 

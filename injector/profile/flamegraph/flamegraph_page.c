@@ -32,6 +32,7 @@ COLUMN(frame_name, profile->frames[i].name)
 COLUMN(frame_module, profile->frames[i].module)
 COLUMN(frame_file, profile->frames[i].file)
 COLUMN(frame_line, profile->frames[i].line)
+COLUMN(frame_column, profile->frames[i].column)
 COLUMN(frame_tier, profile->frames[i].tier)
 COLUMN(frame_kind, profile->frames[i].kind)
 COLUMN(frame_inlined, profile->frames[i].inlined)
@@ -55,6 +56,7 @@ static void put_tables(const struct flamegraph_request *request, struct json_wri
         {NULL, "module", profile->frame_count, frame_module},
         {NULL, "file", profile->frame_count, frame_file},
         {NULL, "line", profile->frame_count, frame_line},
+        {NULL, "column", profile->frame_count, frame_column},
         {NULL, "tier", profile->frame_count, frame_tier},
         {NULL, "kind", profile->frame_count, frame_kind},
         {NULL, "inlined", profile->frame_count, frame_inlined},
@@ -171,6 +173,15 @@ static void put_data(const struct flamegraph_request *request, FILE *stream)
 
 /* ---- The page ---- */
 
+static void put_lacks(const struct flamegraph_request *request, FILE *stream)
+{
+    if (!request->lacks)
+        return;
+    fputs("<p class=\"lacks\">", stream);
+    markup_put(stream, request->lacks);
+    fputs("</p>\n", stream);
+}
+
 /* Put PART, with the texts for %TITLE%, %STYLE%, %SCRIPT% and %TABLES%. */
 static void put_part(const struct flamegraph_request *request, FILE *stream, const char *part)
 {
@@ -188,6 +199,7 @@ static void put_part(const struct flamegraph_request *request, FILE *stream, con
                 fputs(page_scripts[i], stream);
             part += sizeof script - 2;
         } else if (strncmp(part, tables, sizeof tables - 1) == 0) {
+            put_lacks(request, stream);
             if (request->put_tables)
                 request->put_tables(stream, request->context);
             part += sizeof tables - 2;

@@ -17,7 +17,8 @@ struct flamegraph_request {
     const struct profile_totals *totals;
     struct profile_choice choice;
     const char *title;
-    const char *unit; /* NULL: the event's */
+    const char *unit;  /* NULL: the event's */
+    const char *lacks; /* what is missing in the recording, in lines; NULL: nothing */
     /* By node.  NULL: there is one profile. */
     const struct flamegraph_difference *difference;
     /* Put the part below the graph, as HTML; NULL: there is none. */

@@ -65,6 +65,8 @@ static void put_title(const struct flamegraph_request *request, FILE *stream,
     markup_put(stream, *file ? file : call_profile_string(profile, frame->module));
     if (*file && frame->line)
         fprintf(stream, ":%" PRIu32, frame->line);
+    if (*file && frame->column)
+        fprintf(stream, ":%" PRIu32, frame->column);
     fprintf(stream, ") %s%s", frame_kind_name(frame->kind), *tier ? " " : "");
     markup_put(stream, tier);
     fprintf(stream, "%s, %.2f %%</title>", frame->inlined ? " inlined" : "",
@@ -110,6 +112,26 @@ static void put_box(const struct flamegraph_request *request, const struct svg_l
     fputs("</g>\n", stream);
 }
 
+static uint32_t lack_rows(const struct flamegraph_request *request)
+{
+    uint32_t rows = 0;
+    for (const char *at = request->lacks; at && *at; at++)
+        rows += *at == '\n';
+    return rows;
+}
+
+/* Below the graph, the first line at Y. */
+static void put_lacks(const struct flamegraph_request *request, uint32_t y, FILE *stream)
+{
+    const char *line = request->lacks, *end;
+    for (; line && (end = strchr(line, '\n')); line = end + 1, y += ROW) {
+        char *text = strndup(line, (size_t)(end - line));
+        if (text)
+            put_text(stream, text, SIZE_MAX, 3, y);
+        free(text);
+    }
+}
+
 int flamegraph_svg_write(const struct flamegraph_request *request, FILE *stream)
 {
     struct svg_layout layout = {.deepest = 0};
@@ -121,9 +143,10 @@ int flamegraph_svg_write(const struct flamegraph_request *request, FILE *stream)
                 "\" font-family=\"sans-serif\" font-size=\"12\">\n"
                 "<rect width=\"100%%\" height=\"100%%\" fill=\"#fff\"/>\n"
                 "<text x=\"3\" y=\"18\" font-weight=\"bold\">",
-                WIDTH, TOP + (layout.deepest + 1) * ROW);
+                WIDTH, TOP + (layout.deepest + 1 + lack_rows(request)) * ROW);
         markup_put(stream, request->title);
         fputs("</text>\n", stream);
+        put_lacks(request, TOP + (layout.deepest + 2) * ROW - 5, stream);
         for (uint32_t i = 1; i < request->profile->node_count; i++)
             put_box(request, &layout, i, stream);
         fputs("</svg>\n", stream);

@@ -55,11 +55,12 @@ static void title_of(const struct report_view *view, enum report_group group,
     const char *process = call_profile_string(view->profile, thread->process);
     switch (group) {
     case BY_PROCESS:
-        snprintf(title, TITLE_BYTES, "%s %" PRIu32, process, thread->pid);
+        snprintf(title, TITLE_BYTES, "%s %" PRId32, process, (int32_t)thread->pid);
         return;
     case BY_THREAD:
-        snprintf(title, TITLE_BYTES, "%s %" PRIu32 "/%" PRIu32,
-                 call_profile_string(view->profile, thread->name), thread->pid, thread->tid);
+        snprintf(title, TITLE_BYTES, "%s %" PRId32 "/%" PRId32,
+                 call_profile_string(view->profile, thread->name), (int32_t)thread->pid,
+                 (int32_t)thread->tid);
         return;
     case BY_TIER:
         snprintf(title, TITLE_BYTES, "%s", tier_of(view, sample));

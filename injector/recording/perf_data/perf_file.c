@@ -5,6 +5,7 @@
 #include "injector/arrays/number_sort.h"
 #include "injector/files/file_bytes.h"
 #include "injector/files/input_guard.h"
+#include "injector/recording/perf_data/event_names.h"
 #include "injector/recording/perf_data/perf_format.h"
 #include "injector/text/plural.h"
 #include "jitdump/format/byte_cursor.h"
@@ -301,6 +302,38 @@ static void read_features(struct perf_file *file, const uint64_t *bits, struct f
     }
 }
 
+/* ---- Threads that waited ---- */
+
+/* A recording that came through a pipe may have no names; no other event of BPF's has such samples.
+ */
+static bool is_off_cpu(const struct perf_file *file, const struct perf_event *event,
+                       const char *name, size_t bytes)
+{
+    static const char word[] = "offcpu-time";
+    const size_t length = sizeof word - 1;
+    if (event->type != PERF_TYPE_SOFTWARE ||
+        perf_get_u64(file->data + event->attr.offset + PERF_ATTR_CONFIG) != PERF_SOFTWARE_OUTPUT)
+        return false;
+    if (!perf_file_has_feature(file, PERF_FEATURE_EVENT_DESC))
+        return true;
+    return name && bytes >= length && memcmp(name, word, length) == 0 &&
+           (bytes == length || name[length] == ':' || name[length] == '/');
+}
+
+/* Before 6.16, perf wrote the samples itself, with the thread's own fields and no RAW. */
+static void find_off_cpu(struct perf_file *file)
+{
+    struct event_names names = event_names_begin(&file->features);
+    for (size_t i = 0; i < file->event_count; i++) {
+        struct perf_event *event = &file->events[i];
+        size_t bytes = 0;
+        const char *name = event_names_next(&names, &bytes);
+        event->off_cpu = is_off_cpu(file, event, name, bytes);
+        event->format.off_cpu = event->off_cpu && event->format.sample_type & PERF_SAMPLE_RAW;
+        file->has_off_cpu |= event->format.off_cpu;
+    }
+}
+
 /* ---- All of it ---- */
 
 /* Whether SECTION stands in front of the records, where nothing is written anew, as the header
@@ -337,6 +370,7 @@ static int read_header(struct perf_file *file, struct findings *findings)
         return -1;
     file->scattered = is_scattered(file);
     read_features(file, bits, findings);
+    find_off_cpu(file);
     return 0;
 }
 

@@ -22,6 +22,7 @@ struct perf_section {
 struct perf_event {
     struct sample_format format;
     uint32_t type; /* of the perf_event_attr */
+    bool off_cpu;  /* perf record --off-cpu: its periods are the ns that threads waited */
     bool use_clockid;
     int32_t clockid;
     struct perf_section attr; /* its perf_event_attr */
@@ -45,6 +46,7 @@ struct perf_file {
     size_t id_count;
     bool one_layout;     /* all events have pid and time in the same places */
     size_t sample_id_at; /* where a SAMPLE tells its event's id; 0: nowhere, or there is but one */
+    bool has_off_cpu;    /* some format has off_cpu */
     struct perf_section records;
     bool cut;       /* the file ends before its records do, which has been reported */
     bool scattered; /* attributes or ids stand after the records; perf inject -i - -o FILE does

@@ -12,9 +12,10 @@
  * Entry of attrs: a perf_event_attr, then the section of its event ids (u64 each)
  *      0 u32 type,  4 u32 size,  8 u64 config, 16 u64 sample_period
  *     24 u64 sample_type, 32 u64 read_format
- *     40 u64 flags            bit 1 inherit, bit 18 sample_id_all, bit 25 use_clockid
+ *     40 u64 flags            bit 1 inherit, bit 18 sample_id_all, bit 25 use_clockid,
+ *                             bits 38 and 39 defer_callchain and defer_output
  *     72 u64 branch_sample_type, 80 u64 sample_regs_user, 88 u32 sample_stack_user
- *     92 s32 clockid,  96 u64 sample_regs_intr
+ *     92 s32 clockid,  96 u64 sample_regs_intr, 108 u16 sample_max_stack (0: the machine's)
  *
  * data: records, one after another
  *      0 u32 type,  4 u16 misc,  6 u16 size (of the whole record, a multiple of 8 in practice)
@@ -37,8 +38,13 @@
  *        40 u32 maj, 44 u32 min, 48 u64 ino, 56 u64 ino_generation
  *           (or, with misc bit 14: 40 u8 build_id_size, 44 build_id[20]),
  *        64 u32 prot, 68 u32 flags, 72 filename, NUL-terminated, padded to 8
+ * LOST    8 u64 id, 16 u64 lost: so many records found no room in the kernel's buffer
+ * LOST_SAMPLES 8 u64 lost; misc bit 15: the user's own filter left them out
+ * AUX     8 u64 offset, 16 u64 size, 24 u64 flags; bit 0: the trace was cut, its buffer was full
  * TIME_CONV 8 u64 time_shift, 16 u64 time_mult, 24 u64 time_zero, and since perf 5.10
  *        32 u64 time_cycles, 40 u64 time_mask, 48 u8 cap_user_time_zero, 49 u8 cap_user_time_short
+ * CALLCHAIN_DEFERRED 8 u64 cookie, 16 u64 nr, 24 nr entries of a chain (u64 each): the user's part
+ *        of the thread's chains that end in PERF_CONTEXT_USER_DEFERRED and this cookie
  *
  * Feature sections: HOSTNAME, OSRELEASE, ARCH (what uname -n, -r and -m print)
  *      0 u32 size, 4 text, NUL-terminated
@@ -65,7 +71,8 @@ enum {
     PERF_FEATURE_BITS = 256,
     PERF_ATTR_MIN_BYTES = 64, /* perf_event_attr, version 0 */
     PERF_RECORD_HEADER_BYTES = 8,
-    PERF_COMM_BYTES = 16, /* before the name */
+    PERF_COMM_BYTES = 16,    /* before the name */
+    PERF_KSYMBOL_BYTES = 24, /* before the name */
     PERF_MMAP_BYTES = 40,
     PERF_MMAP2_BYTES = 72,
     PERF_BUILD_ID_BYTES = 20,
@@ -85,6 +92,7 @@ enum {
 
 /* The offsets of the fields of an entry of attrs. */
 enum {
+    PERF_ATTR_CONFIG = 8,
     PERF_ATTR_SAMPLE_TYPE = 24,
     PERF_ATTR_READ_FORMAT = 32,
     PERF_ATTR_FLAGS = 40,
@@ -93,12 +101,16 @@ enum {
     PERF_ATTR_STACK_USER = 88,
     PERF_ATTR_CLOCKID = 92,
     PERF_ATTR_REGS_INTR = 96,
+    PERF_ATTR_MAX_STACK = 108,
 };
 
-#define PERF_TYPE_TRACEPOINT    2 /* of an attr */
+#define PERF_TYPE_SOFTWARE      1 /* of an attr */
+#define PERF_TYPE_TRACEPOINT    2
+#define PERF_SOFTWARE_OUTPUT    10 /* its config: a BPF program writes the samples */
 #define PERF_ATTR_INHERIT       (UINT64_C(1) << 1)
 #define PERF_ATTR_SAMPLE_ID_ALL (UINT64_C(1) << 18)
 #define PERF_ATTR_USE_CLOCKID   (UINT64_C(1) << 25)
+#define PERF_ATTR_DEFERS        (UINT64_C(3) << 38)
 
 /* read_format bits */
 enum {
@@ -111,19 +123,28 @@ enum {
 
 /* Marks in a chain: whose the addresses behind it are.  No address is as high as the lowest. */
 #define PERF_CONTEXT_LOWEST        ((uint64_t)-4095)
+#define PERF_CONTEXT_HYPERVISOR    ((uint64_t)-32)
 #define PERF_CONTEXT_KERNEL        ((uint64_t)-128)
 #define PERF_CONTEXT_USER          ((uint64_t)-512)
-#define PERF_CONTEXT_USER_DEFERRED ((uint64_t)-640)
+#define PERF_CONTEXT_USER_DEFERRED ((uint64_t)-640) /* behind it stands a cookie */
+#define PERF_CONTEXT_GUEST         ((uint64_t)-2048)
+#define PERF_CONTEXT_GUEST_KERNEL  ((uint64_t)-2176)
+#define PERF_CONTEXT_GUEST_USER    ((uint64_t)-2560)
 
 /* record types */
 enum {
     PERF_RECORD_MMAP = 1,
+    PERF_RECORD_LOST = 2,
     PERF_RECORD_COMM = 3,
     PERF_RECORD_EXIT = 4,
     PERF_RECORD_FORK = 7,
     PERF_RECORD_SAMPLE = 9,
     PERF_RECORD_MMAP2 = 10,
+    PERF_RECORD_AUX = 11,
+    PERF_RECORD_LOST_SAMPLES = 13,
     PERF_RECORD_NAMESPACES = 16,
+    PERF_RECORD_KSYMBOL = 17,
+    PERF_RECORD_CALLCHAIN_DEFERRED = 22,
     PERF_RECORD_USER_TYPE_START = 64, /* from here on records of the tool, without sample_id */
     PERF_RECORD_HEADER_ATTR = 64,
     PERF_RECORD_HEADER_TRACING_DATA = 66,
@@ -136,14 +157,21 @@ enum {
     PERF_RECORD_COMPRESSED2 = 83,
 };
 
+#define PERF_KSYMBOL_UNREGISTER 1 /* a flag of KSYMBOL */
+
 /* misc bits */
 enum {
     PERF_MISC_CPUMODE_MASK = 7,
+    PERF_MISC_KERNEL = 1,
     PERF_MISC_USER = 2,
+    PERF_MISC_HYPERVISOR = 3,
+    PERF_MISC_GUEST_KERNEL = 4,
+    PERF_MISC_GUEST_USER = 5,
     PERF_MISC_MMAP_DATA = 1 << 13,
     PERF_MISC_COMM_EXEC = 1 << 13,
     PERF_MISC_FORK_EXEC = 1 << 13,
     PERF_MISC_MMAP_BUILD_ID = 1 << 14,
+    PERF_MISC_LOST_BY_FILTER = 1 << 15,
 };
 
 /* feature bits */
@@ -159,6 +187,7 @@ enum {
     PERF_FEATURE_DIR_FORMAT = 24,
     PERF_FEATURE_COMPRESSED = 27,
     PERF_FEATURE_CLOCK_DATA = 29,
+    PERF_FEATURE_OLD_LAST = 32, /* of perf 6.1 */
 };
 
 /* One u64 field at a place that has been checked to hold it. */

@@ -251,6 +251,7 @@ static int write_build_ids(const struct pipe_writer *writer, const uint8_t *cont
     return 0;
 }
 
+/* perf 6.1 skips features of a file that it does not know, but refuses a stream that has any. */
 static int write_feature(const struct pipe_writer *writer, const struct perf_feature *feature)
 {
     uint8_t number[8];
@@ -261,6 +262,8 @@ static int write_feature(const struct pipe_writer *writer, const struct perf_fea
         return write_build_ids(writer, feature->bytes, feature->size);
     if (feature->bit == PERF_FEATURE_AUXTRACE || feature->size == 0)
         return 0; /* an index of file offsets */
+    if (feature->bit > PERF_FEATURE_OLD_LAST)
+        return 0;
     if (feature->size > UINT16_MAX - PERF_RECORD_HEADER_BYTES - sizeof number) {
         report_finding(
             writer->findings, FINDING_FEATURE_BROKEN,

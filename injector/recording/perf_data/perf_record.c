@@ -106,10 +106,10 @@ const uint8_t *perf_record_trailer(const struct perf_file *file, const struct pe
     return record->bytes + record->size - (*format)->id_bytes;
 }
 
-/* One of the first fields of the SAMPLE RECORD, of FORMAT.  Returns false if it is not there. */
-static inline bool front_field(const struct sample_format *format, const struct perf_record *record,
-                               enum sample_field field, uint64_t *value)
+bool perf_record_front(const struct perf_file *file, const struct perf_record *record,
+                       enum sample_field field, uint64_t *value)
 {
+    const struct sample_format *format = format_of(file, record);
     if (!format || !format->front[field] || record->size < format->front[field] + 8u)
         return false;
     *value = perf_get_u64(record->bytes + format->front[field]);
@@ -120,7 +120,7 @@ bool perf_record_time(const struct perf_file *file, const struct perf_record *re
                       uint64_t *time_ns)
 {
     if (record->type == PERF_RECORD_SAMPLE)
-        return front_field(format_of(file, record), record, SAMPLE_TIME, time_ns);
+        return perf_record_front(file, record, SAMPLE_TIME, time_ns);
     const struct sample_format *format;
     const uint8_t *trailer = perf_record_trailer(file, record, &format);
     if (!trailer || format->id_time == format->id_bytes)
@@ -129,32 +129,12 @@ bool perf_record_time(const struct perf_file *file, const struct perf_record *re
     return true;
 }
 
-bool perf_record_sample(const struct perf_file *file, const struct perf_record *record,
-                        uint32_t *pid, uint64_t *ip)
-{
-    uint32_t tid;
-    return perf_record_sample_thread(file, record, pid, &tid) &&
-           (!ip || front_field(format_of(file, record), record, SAMPLE_IP, ip));
-}
-
-bool perf_record_sample_thread(const struct perf_file *file, const struct perf_record *record,
-                               uint32_t *pid, uint32_t *tid)
-{
-    uint64_t ids;
-    if (record->type != PERF_RECORD_SAMPLE ||
-        !front_field(format_of(file, record), record, SAMPLE_TID, &ids))
-        return false;
-    *pid = (uint32_t)ids;
-    *tid = (uint32_t)(ids >> 32);
-    return true;
-}
-
 /* Read the fields that an MMAP2 has and an MMAP has not. */
 static void read_identity(struct byte_cursor *cursor, const struct perf_record *record,
                           struct perf_map *map)
 {
     map->has_inode = false;
-    map->maj = map->min = map->flags = 0;
+    map->maj = map->min = map->prot = map->flags = 0;
     map->ino = map->generation = 0;
     if (record->type != PERF_RECORD_MMAP2)
         return;
@@ -162,7 +142,7 @@ static void read_identity(struct byte_cursor *cursor, const struct perf_record *
     map->min = cursor_u32(cursor);
     map->ino = cursor_u64(cursor);
     map->generation = cursor_u64(cursor);
-    cursor_u32(cursor); /* prot */
+    map->prot = cursor_u32(cursor);
     map->flags = cursor_u32(cursor);
     /* Memory is on no device.  The first System V segment of a machine, or of a container, has
      * inode 0. */
@@ -277,4 +257,10 @@ bool perf_map_is_shared_memory(const struct perf_map *map)
     static const char shared[] = "/dev/shm/";
     return strncmp(map->filename, shared, sizeof shared - 1) == 0 ||
            map->filename[perf_map_name_length(map->filename)] != '\0';
+}
+
+bool perf_map_may_hold_code(const struct perf_map *map)
+{
+    return !map->data && (perf_map_is_memory(map) || perf_map_is_shared_memory(map) ||
+                          (map->flags & MAP_TYPE) == MAP_SHARED || map->prot & PROT_WRITE);
 }

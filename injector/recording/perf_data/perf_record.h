@@ -37,7 +37,7 @@ struct perf_map {
     uint64_t ino;
     uint64_t
         generation; /* of the inode; 0: unknown, as where perf synthesized the record from /proc */
-    uint32_t flags; /* of mmap(2); 0 in an MMAP */
+    uint32_t prot, flags; /* of mmap(2); 0 in an MMAP */
 };
 
 /* The fields of a COMM, FORK or EXIT record; those that a COMM does not have are 0. */
@@ -60,14 +60,10 @@ struct perf_record perf_record_at(const struct perf_file *file, uint64_t offset)
 bool perf_record_time(const struct perf_file *file, const struct perf_record *record,
                       uint64_t *time_ns);
 
-/* The process and address of a sample (IP NULL: not wanted). Returns false if RECORD is not a
- * SAMPLE, or does not contain them. */
-bool perf_record_sample(const struct perf_file *file, const struct perf_record *record,
-                        uint32_t *pid, uint64_t *ip);
-
-/* The process and thread of a sample. Returns false as above. */
-bool perf_record_sample_thread(const struct perf_file *file, const struct perf_record *record,
-                               uint32_t *pid, uint32_t *tid);
+/* One of the first fields of the SAMPLE RECORD, as it was recorded.  Returns false if it has none.
+ */
+bool perf_record_front(const struct perf_file *file, const struct perf_record *record,
+                       enum sample_field field, uint64_t *value);
 
 /* The sample_id at the end of a record that is not a SAMPLE; *FORMAT describes it.  NULL: none. */
 const uint8_t *perf_record_trailer(const struct perf_file *file, const struct perf_record *record,
@@ -107,5 +103,9 @@ bool perf_map_name_is_memory(const char *filename);
 /* Whether MAP, of a file, may be such an arena by its name: in /dev/shm, or removed.
  */
 bool perf_map_is_shared_memory(const struct perf_map *map);
+
+/* Whether a runtime may write code into MAP: memory, or a file that is such by its name, shared, or
+ * writable.  Of a program or library nothing of that is so. */
+bool perf_map_may_hold_code(const struct perf_map *map);
 
 #endif

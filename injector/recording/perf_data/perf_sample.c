@@ -163,12 +163,40 @@ static inline uint64_t read_field(struct perf_sample *sample, struct byte_cursor
     }
 }
 
+static void take_off_cpu(struct perf_sample *sample)
+{
+    struct byte_cursor cursor = byte_cursor_over(sample->raw.bytes, sample->raw.size, false);
+    uint32_t pid = cursor_u32(&cursor), tid = cursor_u32(&cursor);
+    uint64_t period = cursor_u64(&cursor);
+    if (cursor.failed)
+        return;
+    sample->pid = pid;
+    sample->tid = tid;
+    sample->period = period;
+    sample->chain = read_chain(&cursor, sample->format);
+    sample->has |= PERF_SAMPLE_TID | PERF_SAMPLE_PERIOD | PERF_SAMPLE_CALLCHAIN | PERF_SAMPLE_IP;
+    sample->ip = 0;
+    sample->mode = PERF_MISC_USER;
+    for (size_t i = 0; i < sample->chain.count; i++) {
+        sample->ip = perf_get_u64(sample->chain.entries + 8 * i);
+        if (sample->ip < PERF_CONTEXT_LOWEST)
+            break;
+        sample->mode = sample->ip == PERF_CONTEXT_KERNEL ? PERF_MISC_KERNEL : PERF_MISC_USER;
+        sample->ip = 0;
+    }
+    sample->user_registers = sample->interrupt_registers = (struct sample_registers){0};
+    sample->user_stack = (struct sample_stack){0};
+}
+
 bool perf_sample_read(struct perf_sample *sample, const struct sample_format *format,
                       const struct perf_record *record, enum sample_field last)
 {
     struct byte_cursor cursor = byte_cursor_over(record->bytes, record->size, false);
     size_t i = 0;
-    *sample = (struct perf_sample){.record = record, .format = format};
+    *sample = (struct perf_sample){
+        .record = record, .format = format, .mode = record->misc & PERF_MISC_CPUMODE_MASK};
+    if (format->off_cpu && last < SAMPLE_RAW)
+        last = SAMPLE_RAW;
     cursor_skip(&cursor, PERF_RECORD_HEADER_BYTES);
     for (; i < format->field_count && format->fields[i] <= last && !cursor.failed; i++) {
         sample->places[i] = (uint16_t)cursor.offset;
@@ -176,12 +204,163 @@ bool perf_sample_read(struct perf_sample *sample, const struct sample_format *fo
         sample->has |= cursor.failed ? 0 : bit;
     }
     sample->places[i] = (uint16_t)cursor.offset;
+    if (format->off_cpu && sample->has & PERF_SAMPLE_RAW)
+        take_off_cpu(sample);
     return !cursor.failed;
+}
+
+/* ---- Whose a sample is ---- */
+
+/* Read RECORD into *SAMPLE if it is one of a thread that waited. */
+static bool read_off_cpu(const struct perf_file *file, const struct perf_record *record,
+                         struct perf_sample *sample)
+{
+    if (!file->has_off_cpu || record->type != PERF_RECORD_SAMPLE)
+        return false;
+    const struct sample_format *format = &file->events[perf_sample_event(file, record)].format;
+    return format->off_cpu && perf_sample_read(sample, format, record, SAMPLE_RAW);
+}
+
+unsigned perf_record_sample_mode(const struct perf_file *file, const struct perf_record *record)
+{
+    struct perf_sample sample;
+    return read_off_cpu(file, record, &sample) ? sample.mode
+                                               : record->misc & PERF_MISC_CPUMODE_MASK;
+}
+
+bool perf_record_sample(const struct perf_file *file, const struct perf_record *record,
+                        uint32_t *pid, uint64_t *ip)
+{
+    struct perf_sample sample;
+    uint32_t tid;
+    if (ip && read_off_cpu(file, record, &sample)) {
+        *pid = sample.pid;
+        *ip = sample.ip;
+        return true;
+    }
+    return perf_record_sample_thread(file, record, pid, &tid) &&
+           (!ip || perf_record_front(file, record, SAMPLE_IP, ip));
+}
+
+bool perf_record_sample_thread(const struct perf_file *file, const struct perf_record *record,
+                               uint32_t *pid, uint32_t *tid)
+{
+    struct perf_sample sample;
+    uint64_t ids;
+    if (read_off_cpu(file, record, &sample)) {
+        *pid = sample.pid;
+        *tid = sample.tid;
+        return true;
+    }
+    if (record->type != PERF_RECORD_SAMPLE || !perf_record_front(file, record, SAMPLE_TID, &ids))
+        return false;
+    *pid = (uint32_t)ids;
+    *tid = (uint32_t)(ids >> 32);
+    return true;
 }
 
 unsigned perf_sample_mode(const struct perf_sample *sample)
 {
-    return sample->record->misc & PERF_MISC_CPUMODE_MASK;
+    return sample->mode;
+}
+
+static uint64_t entry_of(const struct perf_sample *sample, size_t index)
+{
+    return perf_get_u64(sample->chain.entries + 8 * index);
+}
+
+size_t perf_sample_user_entry(const struct perf_sample *sample)
+{
+    size_t count = 0;
+    for (; count < sample->chain.count; count++) {
+        uint64_t entry = entry_of(sample, count);
+        if (entry == PERF_CONTEXT_USER || entry == PERF_CONTEXT_USER_DEFERRED)
+            break;
+    }
+    return count;
+}
+
+/* ---- Stacks ---- */
+
+/* Whose the addresses behind MARK are. */
+static unsigned mode_behind(uint64_t mark)
+{
+    switch (mark) {
+    case PERF_CONTEXT_HYPERVISOR:
+        return PERF_MISC_HYPERVISOR;
+    case PERF_CONTEXT_KERNEL:
+        return PERF_MISC_KERNEL;
+    case PERF_CONTEXT_USER:
+        return PERF_MISC_USER;
+    case PERF_CONTEXT_GUEST:
+    case PERF_CONTEXT_GUEST_KERNEL:
+        return PERF_MISC_GUEST_KERNEL;
+    case PERF_CONTEXT_GUEST_USER:
+        return PERF_MISC_GUEST_USER;
+    default:
+        return 0;
+    }
+}
+
+struct stack_reading stack_reading_begin(const struct perf_sample *sample)
+{
+    return (struct stack_reading){.sample = sample, .mode = PERF_MISC_USER, .marked = true};
+}
+
+/* The user's part of a chain whose calls are branches: the function that was called last, then the
+ * places of the calls. */
+static bool next_call(struct stack_reading *reading, struct stack_address *address)
+{
+    const struct perf_sample *sample = reading->sample;
+    const struct sample_branches *branches = &sample->branches;
+    const uint8_t *call =
+        branches->entries + BRANCH_BYTES * (reading->branch ? reading->branch - 1 : 0);
+    if (reading->branch > branches->count)
+        return false;
+    *address = (struct stack_address){.mode = PERF_MISC_USER};
+    if (reading->branch)
+        address->ip = perf_get_u64(call);
+    else {
+        address->ip = perf_get_u64(call + 8);
+        address->seen = reading->next < sample->chain.count ? entry_of(sample, reading->next) : 0;
+    }
+    reading->branch++;
+    return true;
+}
+
+static bool next_entry(struct stack_reading *reading, struct stack_address *address)
+{
+    const struct perf_sample *sample = reading->sample;
+    if (reading->branch)
+        return next_call(reading, address);
+    while (reading->next < sample->chain.count) {
+        uint64_t entry = entry_of(sample, reading->next++);
+        if (entry < PERF_CONTEXT_LOWEST) {
+            *address = (struct stack_address){entry, reading->mode, !reading->marked, 0};
+            reading->marked = false;
+            return true;
+        }
+        reading->mode = mode_behind(entry);
+        reading->marked = true;
+        if (entry == PERF_CONTEXT_USER && sample->branches.count &&
+            sample_format_has_calls(sample->format))
+            return next_call(reading, address);
+        if (entry == PERF_CONTEXT_USER_DEFERRED)
+            reading->next = sample->chain.count; /* the cookie is no address */
+    }
+    return false;
+}
+
+bool stack_reading_next(struct stack_reading *reading, struct stack_address *address)
+{
+    const struct perf_sample *sample = reading->sample;
+    if (!next_entry(reading, address))
+        return false;
+    if (!reading->begun && (sample->has & PERF_SAMPLE_IP) &&
+        address->mode == perf_sample_mode(sample))
+        address->seen = sample->ip;
+    reading->begun = true;
+    return true;
 }
 
 size_t perf_sample_place(const struct perf_sample *sample, enum sample_field field)

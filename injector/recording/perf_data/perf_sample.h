@@ -1,4 +1,12 @@
-/* All that a SAMPLE can tell, as views into its record; see sample_format.h for its format. */
+/* All that a SAMPLE can tell, as views into its record; see sample_format.h for its format.
+ *
+ * A sample of perf record --off-cpu (perf 6.16 and later) is written when another thread runs.  Its
+ * own fields are of that one.  The thread that waited, and where and how long, stands in RAW:
+ *      0 u32 pid, 4 u32 tid, 8 u64 period (ns), 16 u64 nr, 24 nr entries of a chain (u64 each),
+ *     then u64 cgroup
+ * pid, tid, period, chain, ip and mode are those; the ip is the chain's first address.  Registers
+ * and stack, which are of the other thread, are left out.
+ */
 #ifndef PERFJIT_PERF_SAMPLE_H
 #define PERFJIT_PERF_SAMPLE_H
 
@@ -47,7 +55,8 @@ struct sample_stack {
 struct perf_sample {
     const struct perf_record *record;
     const struct sample_format *format;
-    uint64_t has; /* bits of sample_type: the fields that have been read; the others are 0 */
+    unsigned mode; /* PERF_MISC_USER or another cpumode */
+    uint64_t has;  /* bits of sample_type: the fields that have been read; the others are 0 */
 #define ONE_WORD(bit, name, member)        uint64_t member;
 #define ONE_PAIR(bit, name, first, second) uint32_t first, second;
 #define NO_PART(bit, name, member)
@@ -73,8 +82,46 @@ uint32_t perf_sample_event(const struct perf_file *file, const struct perf_recor
 bool perf_sample_read(struct perf_sample *sample, const struct sample_format *format,
                       const struct perf_record *record, enum sample_field last);
 
+/* The process and address of a sample (IP NULL: not wanted). Returns false if RECORD is not a
+ * SAMPLE, or does not contain them. */
+bool perf_record_sample(const struct perf_file *file, const struct perf_record *record,
+                        uint32_t *pid, uint64_t *ip);
+
+/* The process and thread of a sample. Returns false as above. */
+bool perf_record_sample_thread(const struct perf_file *file, const struct perf_record *record,
+                               uint32_t *pid, uint32_t *tid);
+
+/* The mode in which the SAMPLE RECORD was taken: PERF_MISC_USER or another cpumode. */
+unsigned perf_record_sample_mode(const struct perf_file *file, const struct perf_record *record);
+
 /* The mode in which SAMPLE was taken: PERF_MISC_USER or another cpumode. */
 unsigned perf_sample_mode(const struct perf_sample *sample);
+
+/* How many entries of SAMPLE's chain are in front of the user's. */
+size_t perf_sample_user_entry(const struct perf_sample *sample);
+
+/* An address of a sample's stack. */
+struct stack_address {
+    uint64_t ip;
+    unsigned mode; /* whose it is, as perf_sample_mode; 0: that is not known */
+    bool called;   /* it is where a call returns to */
+    uint64_t seen; /* or 0: where the processor was, more exactly, if both are of one function */
+};
+
+/* A walk over the chain in SAMPLE, the innermost address first.  The calls in a branch stack stand
+ * in the place of the user's part.  If the first address is of the sample's mode, the processor was
+ * at the sample's own address a moment before, and it is SEEN.  Else the sample's address stands in
+ * front of all that is in the chain. */
+struct stack_reading {
+    const struct perf_sample *sample;
+    size_t next, branch;
+    unsigned mode;
+    bool marked; /* the address at hand is the first behind a mark */
+    bool begun;  /* an address was read */
+};
+
+struct stack_reading stack_reading_begin(const struct perf_sample *sample);
+bool stack_reading_next(struct stack_reading *reading, struct stack_address *address);
 
 /* The offset of FIELD in SAMPLE's record, or the offset that it would have if it were there.  It
  * has been read up to FIELD or further. */

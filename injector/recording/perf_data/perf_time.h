@@ -22,4 +22,10 @@ static inline uint64_t perf_time_after(uint64_t time_ns, uint64_t later_ns)
     return time_ns > UINT64_MAX - later_ns ? UINT64_MAX : time_ns + later_ns;
 }
 
+/* How long it is from one of two times to the other. */
+static inline uint64_t perf_time_apart(uint64_t a, uint64_t b)
+{
+    return a < b ? b - a : a - b;
+}
+
 #endif

@@ -3,6 +3,8 @@
 
 #include "injector/recording/perf_data/perf_format.h"
 
+#define BRANCH_CALL_STACK (UINT64_C(1) << 11)
+
 static const uint64_t bits[SAMPLE_FIELDS] = {
 #define ONE_BIT(bit, name, ...) [SAMPLE_##name] = PERF_SAMPLE_##name,
     PERF_SAMPLE_TABLE(ONE_BIT, ONE_BIT, ONE_BIT)
@@ -62,6 +64,8 @@ struct sample_format sample_format_of_attr(const uint8_t *attr, size_t size)
         .branch_sample_type = field_at(attr, size, PERF_ATTR_BRANCH_SAMPLE_TYPE),
         .user_registers = field_at(attr, size, PERF_ATTR_REGS_USER),
         .interrupt_registers = field_at(attr, size, PERF_ATTR_REGS_INTR),
+        /* The upper half of a field of 8 bytes; behind it stands a u16 that is 0. */
+        .max_stack = (uint16_t)(field_at(attr, size, PERF_ATTR_MAX_STACK - 4) >> 32),
         .inherits = flags & PERF_ATTR_INHERIT,
         .sample_id_all = flags & PERF_ATTR_SAMPLE_ID_ALL,
     };
@@ -74,7 +78,15 @@ bool sample_type_has_stack(uint64_t sample_type)
     return (sample_type & PERF_SAMPLE_STACK_USER) && (sample_type & PERF_SAMPLE_REGS_USER);
 }
 
-bool sample_type_has_chain_alone(uint64_t sample_type)
+bool sample_format_has_calls(const struct sample_format *format)
 {
-    return (sample_type & PERF_SAMPLE_CALLCHAIN) && !sample_type_has_stack(sample_type);
+    return (format->branch_sample_type & BRANCH_CALL_STACK) &&
+           (format->sample_type & PERF_SAMPLE_BRANCH_STACK) &&
+           (format->sample_type & PERF_SAMPLE_CALLCHAIN);
+}
+
+bool sample_format_has_chain_alone(const struct sample_format *format)
+{
+    return (format->sample_type & PERF_SAMPLE_CALLCHAIN) &&
+           !sample_type_has_stack(format->sample_type) && !sample_format_has_calls(format);
 }

@@ -17,6 +17,7 @@
 
 enum {
     LOOK_MS = 2,         /* between two looks at the page */
+    WAKE_LOOKS = 50,     /* without an answer: maybe the process does not see the page's word */
     TELLING_MS = 120000, /* for all live code, once that has begun */
     BEGIN_MS = 50,       /* for an answer that was on its way when the request was withdrawn */
 };
@@ -66,9 +67,12 @@ static bool split(const struct asking *asking, struct switch_page *page)
 {
     struct switch_page shared = *page;
     bool split = false;
-    while (!split && switch_page_split(&shared, true) == 0 && !is_over(asking) &&
-           wait_a_little(asking)) {
+    for (int looks = 1; !split && switch_page_split(&shared, true) == 0 && !is_over(asking) &&
+                        wait_a_little(asking);
+         looks++) {
         struct switch_list list;
+        if (looks % WAKE_LOOKS == 0)
+            switch_page_wake(&shared);
         switch_list_read(&list, shared.process);
         for (size_t i = 0; i < list.count && !split; i++) {
             struct switch_page *own = &list.pages[i];
@@ -94,7 +98,7 @@ static bool await_answer(const struct asking *asking, const struct switch_page *
                          uint32_t number, struct attachment_result *result)
 {
     int64_t begun_ms = 0;
-    for (;;) {
+    for (int looks = 1;; looks++) {
         if (switch_page_read(page, &result->answer)) {
             result->outcome = ATTACHMENT_ENDED;
             return true;
@@ -111,6 +115,9 @@ static bool await_answer(const struct asking *asking, const struct switch_page *
             result->outcome = ATTACHMENT_ENDED;
             return true;
         }
+        if (looks % WAKE_LOOKS == 0)
+            switch_page_wake(page);
+        switch_page_prove(page, number);
     }
 }
 
@@ -134,7 +141,16 @@ static void unusable(struct attachment_result *result)
     result->error = errno;
 }
 
-static void ask_page(struct asking *asking, struct switch_page *page,
+/* Whether nothing is to be asked for.  A forked child that LOGS may have opened its dump for its
+ * first function, which its page does not say. */
+static bool is_done(const struct switch_answer *answer, enum attach_wanted wanted, bool logs)
+{
+    if (wanted == ATTACH_ON)
+        return answer->state == ATTACH_IS_ON;
+    return answer->state == ATTACH_IS_OFF && !logs;
+}
+
+static void ask_page(struct asking *asking, struct switch_page *page, bool logs,
                      struct attachment_result *result)
 {
     const struct attachment_request *request = asking->request;
@@ -154,13 +170,14 @@ static void ask_page(struct asking *asking, struct switch_page *page,
         }
     if (switch_page_read(page, &result->answer))
         unusable(result);
-    else if ((result->answer.state == ATTACH_IS_ON) == (request->wanted == ATTACH_ON) &&
-             result->answer.state != ATTACH_IS_TELLING)
+    else if (is_done(&result->answer, request->wanted, logs))
         result->outcome = ATTACHMENT_ALREADY;
     else if (switch_page_ask(page, request->wanted, request->dir, &number))
         unusable(result);
     else if (!await_answer(asking, page, number, result))
         give_up(asking, page, number, result);
+    else if (result->outcome == ATTACHMENT_DONE && !result->answer.path[0])
+        result->outcome = ATTACHMENT_ALREADY; /* there was nothing to close */
 }
 
 /* ---- No JIT to ask ---- */
@@ -236,7 +253,7 @@ static int ask_all(struct attachment *attachment, const struct attachment_reques
     asking.process = (int)syscall(SYS_pidfd_open, request->pid, 0);
 #endif
     for (size_t i = 0; i < list->count; i++)
-        ask_page(&asking, &list->pages[i], &attachment->results[i]);
+        ask_page(&asking, &list->pages[i], list->dump != NULL, &attachment->results[i]);
     if (asking.process >= 0)
         close(asking.process);
     attachment->interrupted = was_interrupted();

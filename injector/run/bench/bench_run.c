@@ -53,7 +53,7 @@ static int check_end(const struct record_run *run, const struct bench_command *c
     if (WEXITSTATUS(end->status))
         return report_failure(findings, "%s: %s ended with status %d; nothing was written",
                               command->place, word, WEXITSTATUS(end->status));
-    if (!run->recording.samples)
+    if (!run->recording.losses.taken)
         return report_failure(findings,
                               "%s: %s ran too briefly to be sampled: let it do more, or sample "
                               "more often (-F); nothing was written",
@@ -134,7 +134,7 @@ int bench_run_go(uint64_t numbers[RUN_NUMBERS], struct bench_leftover *leftover,
     count_use(numbers, &run.end);
     if (loop_ns > numbers[RUN_LOOP_NS])
         numbers[RUN_LOOP_NS] = loop_ns;
-    numbers[RUN_LOST] = run.recording.lost;
+    numbers[RUN_LOST] = losses_samples(&run.recording.losses);
     if (!result) /* reading takes a processor, and the other one of a pair may still run */
         pipe_ends_meet(command->record.ready, command->record.go);
     if (!result && command->kept)

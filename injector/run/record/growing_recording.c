@@ -19,11 +19,7 @@
 
 enum {
     CHUNK_BYTES = 1 << 16, /* more than a record can have */
-    RECORD_LOST = 2,
-    RECORD_LOST_SAMPLES = 13,
     MAP_DEVICE_AT = 32, /* behind the header: 32 u32 major, 36 u32 minor, 40 u64 inode */
-    LOST_COUNT_AT = 16, /* 8 u64 id, 16 u64 lost */
-    LOST_SAMPLES_COUNT_AT = 8,
     DUMP_HEADER_BYTES = 40,
     DUMP_HEADER_SIZE_AT = 8,
     DUMP_PREFIX_BYTES = 16, /* 0 u32 id, 4 u32 total_size, 8 u64 time */
@@ -107,34 +103,19 @@ static void read_map(struct growing_recording *recording, const uint8_t *at, siz
     add_dump(recording, &dump);
 }
 
-static void read_lost(struct growing_recording *recording, const uint8_t *at, size_t bytes,
-                      size_t offset)
-{
-    if (bytes >= offset + 8)
-        recording->lost += perf_get_u64(at + offset);
-}
-
 /* One record of BYTES, behind its header. */
-static void read_record(struct growing_recording *recording, uint32_t type, const uint8_t *at,
-                        size_t bytes)
+static void read_record(struct growing_recording *recording, uint32_t type, uint16_t misc,
+                        const uint8_t *at, size_t bytes)
 {
     struct byte_cursor cursor = byte_cursor_over(at, bytes, false);
+    losses_take(&recording->losses, type, misc, at, bytes);
     switch (type) {
-    case PERF_RECORD_SAMPLE:
-        recording->samples++;
-        return;
     case PERF_RECORD_COMM:
     case PERF_RECORD_FORK:
         growing_recording_add_pid(recording, cursor_u32(&cursor));
         return;
     case PERF_RECORD_MMAP2:
         read_map(recording, at, bytes);
-        return;
-    case RECORD_LOST:
-        read_lost(recording, at, bytes, LOST_COUNT_AT - PERF_RECORD_HEADER_BYTES);
-        return;
-    case RECORD_LOST_SAMPLES:
-        read_lost(recording, at, bytes, LOST_SAMPLES_COUNT_AT - PERF_RECORD_HEADER_BYTES);
         return;
     default:
         return;
@@ -148,11 +129,11 @@ static size_t read_records(struct growing_recording *recording, const uint8_t *b
     while (used + PERF_RECORD_HEADER_BYTES <= count) {
         struct byte_cursor cursor = byte_cursor_over(bytes + used, PERF_RECORD_HEADER_BYTES, false);
         uint32_t type = cursor_u32(&cursor);
-        cursor_u16(&cursor);
+        uint16_t misc = cursor_u16(&cursor);
         size_t size = cursor_u16(&cursor);
         if (size < PERF_RECORD_HEADER_BYTES || used + size > count)
             break;
-        read_record(recording, type, bytes + used + PERF_RECORD_HEADER_BYTES,
+        read_record(recording, type, misc, bytes + used + PERF_RECORD_HEADER_BYTES,
                     size - PERF_RECORD_HEADER_BYTES);
         used += size;
     }

@@ -3,6 +3,7 @@
 #ifndef PERFJIT_GROWING_RECORDING_H
 #define PERFJIT_GROWING_RECORDING_H
 
+#include "injector/recording/losses.h"
 #include "injector/recording/perf_data/perf_format.h"
 
 #include <stdbool.h>
@@ -24,7 +25,8 @@ struct growing_recording {
     int fd; /* -1: it is not open yet */
     const char *path;
     uint64_t offset; /* of the first record that was not read yet */
-    uint64_t samples, lost, functions;
+    struct losses losses;
+    uint64_t functions;
     struct growing_dump *dumps;
     size_t dump_count, dump_capacity;
     bool ran_python; /* 3.12 or later, which can log */

@@ -36,8 +36,9 @@ void run_progress_show(struct growing_recording *recording, int64_t seconds)
     growing_recording_read(recording);
     growing_recording_read_dumps(recording);
     fprintf(stderr, "\r\033[Kperfjit: %" PRId64 " s", seconds);
-    if (recording->samples)
-        fprintf(stderr, ", %" PRIu64 " sample%s", recording->samples, plural(recording->samples));
+    if (recording->losses.taken)
+        fprintf(stderr, ", %" PRIu64 " sample%s", recording->losses.taken,
+                plural(recording->losses.taken));
     if (recording->functions)
         fprintf(stderr, ", %" PRIu64 " function%s", recording->functions,
                 plural(recording->functions));

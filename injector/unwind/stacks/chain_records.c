@@ -22,7 +22,7 @@ static void put_chain(const struct user_stacks *stacks, const struct perf_sample
 {
     const struct chain_node *nodes = stacks->tree.nodes;
     bool unwound = sample_type_has_stack(sample->format->sample_type);
-    size_t kernel_count = unwound ? user_stacks_kernel_entries(sample) : 0;
+    size_t kernel_count = unwound ? perf_sample_user_entry(sample) : 0;
     uint64_t count = chain ? nodes[chain].length + UINT64_C(1) : 0;
     sink_u64(sink, unwound ? kernel_count + count : nodes[chain].length);
     if (kernel_count)
@@ -81,8 +81,7 @@ static uint64_t new_sample_type(uint64_t type)
            ~(uint64_t)(PERF_SAMPLE_REGS_USER | PERF_SAMPLE_STACK_USER);
 }
 
-/* Change the attribute at ATTR, of SIZE bytes. */
-static void change_attribute(uint8_t *attr, size_t size)
+void chain_attribute_change(uint8_t *attr, size_t size)
 {
     uint64_t type = perf_get_u64(attr + PERF_ATTR_SAMPLE_TYPE);
     uint64_t flags = perf_get_u64(attr + PERF_ATTR_FLAGS);
@@ -92,27 +91,6 @@ static void change_attribute(uint8_t *attr, size_t size)
         struct byte_sink fields = byte_sink_over(attr + PERF_ATTR_REGS_USER, 12);
         sink_zeros(&fields, 12);
     }
-}
-
-int chain_attributes_patch(const struct perf_file *file, struct output_file *output,
-                           struct findings *findings)
-{
-    for (size_t i = 0; i < file->event_count; i++) {
-        const struct perf_section *section = &file->events[i].attr;
-        size_t size = (size_t)section->size;
-        if (!sample_type_has_stack(file->events[i].format.sample_type))
-            continue;
-        uint8_t *attr = malloc(size);
-        if (!attr)
-            return report_failure(findings, "out of memory");
-        memcpy(attr, file->data + section->offset, size);
-        change_attribute(attr, size);
-        int result = output_file_patch(output, section->offset, attr, size, findings);
-        free(attr);
-        if (result)
-            return -1;
-    }
-    return 0;
 }
 
 /* Change the attributes in the contents of EVENT_DESC at BYTES, as far as they are sound. */
@@ -129,7 +107,7 @@ static void change_event_desc(uint8_t *bytes, size_t size)
         if (cursor.failed)
             return;
         if (sample_type_has_stack(perf_get_u64(bytes + at + PERF_ATTR_SAMPLE_TYPE)))
-            change_attribute(bytes + at, attr_bytes);
+            chain_attribute_change(bytes + at, attr_bytes);
     }
 }
 

@@ -3,7 +3,6 @@
 #define PERFJIT_CHAIN_RECORDS_H
 
 #include "injector/files/memory_file.h"
-#include "injector/files/output_file.h"
 #include "injector/unwind/stacks/user_stacks.h"
 #include "jitdump/format/byte_sink.h"
 
@@ -12,10 +11,9 @@
 int chain_record_put(struct user_stacks *stacks, const struct perf_record *record,
                      struct byte_sink *sink);
 
-/* Set the attributes of FILE, written to OUTPUT at the same place, as the samples are now.  Returns
- * 0, or -1 with the failure text set. */
-int chain_attributes_patch(const struct perf_file *file, struct output_file *output,
-                           struct findings *findings);
+/* Change the attribute at ATTR, of SIZE bytes, of an event that had stacks, as its samples are
+ * now. */
+void chain_attribute_change(uint8_t *attr, size_t size);
 
 /* The same of the attributes in the feature EVENT_DESC of FILE, which are kept in MEMORY.  Returns
  * 0, or -1 without memory. */

@@ -1,0 +1,33 @@
+/* See event_names.h. */
+#include "injector/recording/perf_data/event_names.h"
+
+#include "injector/text/code_name.h"
+
+#include <string.h>
+
+struct event_names event_names_begin(const struct perf_features *features)
+{
+    const struct perf_feature *feature = perf_features_find(features, PERF_FEATURE_EVENT_DESC);
+    struct event_names names = {.left = 0};
+    if (!feature)
+        return names;
+    names.cursor = byte_cursor_over(feature->bytes, feature->size, false);
+    names.left = cursor_u32(&names.cursor);
+    names.attr_bytes = cursor_u32(&names.cursor);
+    return names;
+}
+
+const char *event_names_next(struct event_names *names, size_t *bytes)
+{
+    if (names->left == 0)
+        return NULL;
+    names->left--;
+    cursor_bytes(&names->cursor, names->attr_bytes);
+    uint32_t ids = cursor_u32(&names->cursor), size = cursor_u32(&names->cursor);
+    const char *name = (const char *)cursor_bytes(&names->cursor, size);
+    cursor_bytes(&names->cursor, (size_t)ids * 8);
+    if (names->cursor.failed)
+        names->left = 0;
+    *bytes = name ? strnlen(name, size) : 0;
+    return names->cursor.failed || !*bytes || !code_name_is_printable(name, *bytes) ? NULL : name;
+}

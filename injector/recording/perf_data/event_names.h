@@ -1,0 +1,23 @@
+/* The names of a recording's events, as perf evlist lists them: its feature EVENT_DESC.
+ *
+ *      0 u32 count, 4 u32 attr_size, then for each event
+ *     an attribute of attr_size bytes, u32 number of ids, u32 size, name of size bytes with its
+ *     NULs, the ids (u64 each)
+ */
+#ifndef PERFJIT_EVENT_NAMES_H
+#define PERFJIT_EVENT_NAMES_H
+
+#include "injector/recording/perf_data/perf_features.h"
+
+/* A walk over the names, event by event. */
+struct event_names {
+    struct byte_cursor cursor;
+    uint32_t left, attr_bytes;
+};
+
+struct event_names event_names_begin(const struct perf_features *features);
+
+/* The next name, of *BYTES without its NULs; NULL: there is none, or it can't be printed. */
+const char *event_names_next(struct event_names *names, size_t *bytes);
+
+#endif
