@@ -129,6 +129,22 @@ static void test_what_stays_is_not_moved(void **state)
     jitunwind_close(arena);
 }
 
+static void test_a_large_block_serves_many_small_functions(void **state)
+{
+    enum { LARGE = 4, SMALL = 2000 };
+    struct jitunwind *arena = arena_at(ARENA_START, SMALL_ARENA);
+    (void)state;
+    for (uint64_t i = 0; i < LARGE; i++)
+        assert_int_equal(add_rows(arena, ARENA_START + i * 2048, 2048, MOST_ROWS, 7), 0);
+    for (uint64_t i = 0; i + 1 < LARGE; i++)
+        assert_int_equal(jitunwind_remove(arena, ARENA_START + i * 2048), 0);
+    for (unsigned i = 0; i < SMALL; i++)
+        assert_int_equal(add_rows(arena, ARENA_START + i, 1, 1, i), 0);
+    for (unsigned i = 0; i < SMALL; i++)
+        assert_true(has_rows(arena, ARENA_START + i, 1, i));
+    jitunwind_close(arena);
+}
+
 /* Whatever was added and removed before. */
 static void test_any_history(void **state)
 {
@@ -254,6 +270,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_removed_functions_make_room_for_all_others),
         cmocka_unit_test(test_what_stays_is_not_moved),
+        cmocka_unit_test(test_a_large_block_serves_many_small_functions),
         cmocka_unit_test(test_any_history),
         cmocka_unit_test(test_a_reader_keeps_what_was_removed),
         cmocka_unit_test(test_memory_is_as_much_as_is_used),
