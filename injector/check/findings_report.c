@@ -33,7 +33,7 @@ static void end_group(struct report *report)
 void report_open(struct report *report, const char *key, const char *title)
 {
     if (report->json)
-        json_object(report->json, key);
+        json_begin_object(report->json, key);
     begin_group(report, title);
 }
 
@@ -47,7 +47,7 @@ void report_close(struct report *report)
 void report_open_array(struct report *report, const char *key, const char *title)
 {
     if (report->json)
-        json_array(report->json, key);
+        json_begin_array(report->json, key);
     begin_group(report, title);
 }
 

@@ -76,7 +76,7 @@ static void put_text(const struct field_writer *writer, const char *name, const 
 static void begin_array(const struct field_writer *writer, const char *name)
 {
     if (writer->json)
-        json_array(writer->json, name);
+        json_begin_array(writer->json, name);
 }
 
 static void end_array(const struct field_writer *writer)
@@ -144,7 +144,7 @@ static void put_unload(const struct field_writer *writer, const struct jit_unloa
 static void begin_element(const struct field_writer *writer)
 {
     if (writer->json)
-        json_object(writer->json, NULL);
+        json_begin_object(writer->json, NULL);
     else
         fputs("\n       ", stdout);
 }
@@ -192,7 +192,7 @@ static void put_index(const struct field_writer *writer, const char *name, uint3
     if (index != JIT_INLINE_NONE)
         put_number(writer, name, index);
     else if (writer->json)
-        json_null(writer->json, name);
+        json_nothing(writer->json, name);
 }
 
 static void put_optional_text(const struct field_writer *writer, const char *name, const char *text)
@@ -200,7 +200,7 @@ static void put_optional_text(const struct field_writer *writer, const char *nam
     if (text)
         put_text(writer, name, text);
     else if (writer->json)
-        json_null(writer->json, name);
+        json_nothing(writer->json, name);
 }
 
 static void put_inline(const struct field_writer *writer, const struct jit_inline *call)
@@ -334,7 +334,7 @@ static void put_prefix(const struct field_writer *writer, const struct jit_recor
 {
     const char *name = jit_record_name(record->id);
     if (writer->json) {
-        json_object(writer->json, NULL);
+        json_begin_object(writer->json, NULL);
         json_number(writer->json, "record", record->number);
         json_number(writer->json, "offset", record->offset);
         json_text(writer->json, "type", name ? name : "unknown");
@@ -361,7 +361,7 @@ static void end_record(const struct field_writer *writer)
 static void put_header(const struct field_writer *writer, const struct jit_dump *dump)
 {
     if (writer->json) {
-        json_object(writer->json, NULL);
+        json_begin_object(writer->json, NULL);
         json_flag(writer->json, "header", true);
     } else {
         printf("header");
@@ -396,7 +396,7 @@ static void print_torn(const struct field_writer *writer, const struct jit_recor
                        bool repeated)
 {
     if (writer->json) {
-        json_object(writer->json, NULL);
+        json_begin_object(writer->json, NULL);
         json_flag(writer->json, repeated ? "repeated" : "torn", true);
         json_number(writer->json, "offset", record->offset);
         json_number(writer->json, "bytes", record->extent);

@@ -355,7 +355,7 @@ static void put_function(struct json_writer *json, const struct report_view *vie
     const struct profile_function *function = &view->functions->items[number];
     char kinds[96];
     report_put_kinds(view, number, kinds, sizeof kinds);
-    json_object(json, NULL);
+    json_begin_object(json, NULL);
     json_number(json, "self", view->totals->function_self[number]);
     json_number(json, "total", view->totals->function_total[number]);
     put_text(json, "name", view->profile, function->name);
@@ -381,13 +381,13 @@ static int put_functions(struct json_writer *json, const struct report_view *vie
 static void put_lacks(struct json_writer *json, const struct view_input *input)
 {
     const struct losses *losses = &input->recording.records.losses;
-    json_object(json, "lost");
+    json_begin_object(json, "lost");
     json_number(json, "samples", losses->samples);
     json_number(json, "records", losses->records);
     json_number(json, "traces", losses->traces);
-    json_real(json, "share", losses_share(losses), 6);
+    json_fraction(json, "share", losses_share(losses), 6);
     json_end_object(json);
-    json_object(json, "cut_chains");
+    json_begin_object(json, "cut_chains");
     json_number(json, "chains", input->cuts.cut);
     json_number(json, "frames", input->cuts.frames);
     json_end_object(json);
@@ -403,7 +403,7 @@ static int put_json(const struct view_input *input, const struct report_view *vi
     size_t samples = 0;
     for (size_t i = 0; i < view->profile->sample_count; i++)
         samples += profile_choice_has(&view->choice, view->profile, &view->profile->samples[i]);
-    json_object(&json, NULL);
+    json_begin_object(&json, NULL);
     put_text(&json, "event", view->profile, event->name);
     json_text(&json, "unit",
               view->choice.weight == WEIGHT_SAMPLES ? "samples"
@@ -415,7 +415,7 @@ static int put_json(const struct view_input *input, const struct report_view *vi
     json_number(&json, "interpreter", shares.interpreter);
     json_number(&json, "unknown", shares.unknown);
     put_lacks(&json, input);
-    json_array(&json, functions ? "functions" : "rows");
+    json_begin_array(&json, functions ? "functions" : "rows");
     if (functions ? put_functions(&json, view) : group_table_put(view, options->group, &json))
         return -1;
     json_end_array(&json);

@@ -7,35 +7,35 @@
 
 static void put_values(struct json_writer *json, const struct compared_row *row)
 {
-    json_real(json, "base", row->base, 9);
-    json_real(json, "new", row->new, 9);
+    json_fraction(json, "base", row->base, 9);
+    json_fraction(json, "new", row->new, 9);
     if (row->base > 0)
-        json_real(json, "change", compared_row_change(row) / row->base, 9);
+        json_fraction(json, "change", compared_row_change(row) / row->base, 9);
     else
-        json_null(json, "change");
-    json_real(json, "p", row->p, 6);
-    json_real(json, "q", row->q, 6);
-    json_real(json, "least", row->least, 9);
+        json_nothing(json, "change");
+    json_fraction(json, "p", row->p, 6);
+    json_fraction(json, "q", row->q, 6);
+    json_fraction(json, "least", row->least, 9);
     json_text(json, "verdict", verdict_name(row->verdict));
 }
 
 static void put_middle(struct json_writer *json, const struct verdicts *verdicts)
 {
     const struct middle_change *middle = &verdicts->middle;
-    json_object(json, "middle");
-    json_real(json, "base", middle->base, 9);
-    json_real(json, "new", middle->new, 9);
+    json_begin_object(json, "middle");
+    json_fraction(json, "base", middle->base, 9);
+    json_fraction(json, "new", middle->new, 9);
     if (middle->base > 0)
-        json_real(json, "change", middle->change / middle->base, 9);
+        json_fraction(json, "change", middle->change / middle->base, 9);
     else
-        json_null(json, "change");
+        json_nothing(json, "change");
     json_end_object(json);
-    json_array(json, "far_off");
+    json_begin_array(json, "far_off");
     for (size_t i = 0; i < verdicts->far_count; i++) {
-        json_object(json, NULL);
+        json_begin_object(json, NULL);
         json_text(json, "side", verdicts->far[i].is_new ? "new" : "base");
         json_number(json, "run", verdicts->far[i].number);
-        json_real(json, "value", verdicts->far[i].value, 9);
+        json_fraction(json, "value", verdicts->far[i].value, 9);
         json_end_object(json);
     }
     json_end_array(json);
@@ -46,21 +46,21 @@ static void put_total(struct json_writer *json, const struct diff_report *report
     const struct verdicts *verdicts = &report->verdicts;
     json_text(json, "format", "perfjit-diff");
     json_number(json, "version", DIFF_JSON_VERSION);
-    json_object(json, "runs");
+    json_begin_object(json, "runs");
     json_number(json, "base", report->set->base);
     json_number(json, "new", report->set->new);
     json_flag(json, "paired", verdicts->paired);
     json_flag(json, "enough", verdicts->enough);
     json_end_object(json);
-    json_real(json, "floor", verdicts->floor, 9);
+    json_fraction(json, "floor", verdicts->floor, 9);
     json_text(json, "compared", report->title);
     json_text(json, "unit", report->unit);
-    json_object(json, "total");
+    json_begin_object(json, "total");
     json_text(json, "name", "(in all)");
     put_values(json, &verdicts->total);
     put_middle(json, verdicts);
     json_end_object(json);
-    json_array(json, "notes");
+    json_begin_array(json, "notes");
     for (size_t i = 0; i < report->set->note_count; i++)
         json_text(json, NULL, report->set->notes[i]);
     json_end_array(json);
@@ -69,13 +69,13 @@ static void put_total(struct json_writer *json, const struct diff_report *report
 static void begin_table(struct json_writer *json, const char *key)
 {
     json_line(json, 0);
-    json_array(json, key);
+    json_begin_array(json, key);
 }
 
 static void begin_row(struct json_writer *json, const char *name)
 {
     json_line(json, 0);
-    json_object(json, NULL);
+    json_begin_object(json, NULL);
     json_text(json, "name", name);
 }
 
@@ -96,11 +96,11 @@ static void put_states(struct json_writer *json, const struct diff_report *repor
 {
     size_t states;
     const struct compared_row *rows = moves_states(&report->moves, function, &states);
-    json_array(json, "states");
+    json_begin_array(json, "states");
     for (size_t i = 0; i < states; i++) {
         const struct call_profile *names = &report->set->names;
         const struct call_frame *frame = &names->frames[rows[i].number];
-        json_object(json, NULL);
+        json_begin_object(json, NULL);
         json_text(json, "kind", frame_kind_name(frame->kind));
         json_text(json, "tier", call_profile_string(names, frame->tier));
         json_flag(json, "inlined", frame->inlined);
@@ -159,7 +159,7 @@ void diff_json_put(FILE *stream, const struct diff_report *report)
 {
     const struct verdict_rows *rows = &report->verdicts.tables[BY_FUNCTION];
     struct json_writer json = {.stream = stream, .viewed = true};
-    json_object(&json, NULL);
+    json_begin_object(&json, NULL);
     put_total(&json, report);
     put_activities(&json, report);
     begin_table(&json, "functions");

@@ -85,14 +85,14 @@ static void put_json_text(struct json_writer *json, const char *key, struct line
     if (text.text)
         json_bytes(json, key, text.text, text.bytes);
     else
-        json_null(json, key);
+        json_nothing(json, key);
 }
 
 static void put_json_frame(struct json_writer *json, const struct stack_frame *frame)
 {
     char *name = shown_name(frame), pc[32];
     snprintf(pc, sizeof pc, "0x%" PRIx64, frame->pc);
-    json_object(json, NULL);
+    json_begin_object(json, NULL);
     json_text(json, "pc", pc);
     put_json_text(json, "name", line_text_of(name));
     json_number(json, "offset", frame->offset);
@@ -108,12 +108,12 @@ static void put_json_frame(struct json_writer *json, const struct stack_frame *f
 void stack_report_json(const struct thread_stacks *stacks, const struct snapshot_thread *thread)
 {
     struct json_writer json = {.stream = stdout};
-    json_object(&json, NULL);
+    json_begin_object(&json, NULL);
     json_number(&json, "tid", thread->tid);
     json_number(&json, "signal", thread->signal);
     json_text(&json, "end", chain_end_id(stacks->end));
     json_flag(&json, "whole", stacks->end == CHAIN_WHOLE);
-    json_array(&json, "frames");
+    json_begin_array(&json, "frames");
     for (size_t i = 0; i < stacks->count; i++)
         put_json_frame(&json, &stacks->frames[i]);
     json_end_array(&json);

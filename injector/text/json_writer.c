@@ -81,12 +81,12 @@ static void close_group(struct json_writer *json, char bracket)
         putc('\n', json->stream);
 }
 
-void json_object(struct json_writer *json, const char *key)
+void json_begin_object(struct json_writer *json, const char *key)
 {
     open_group(json, key, '{');
 }
 
-void json_array(struct json_writer *json, const char *key)
+void json_begin_array(struct json_writer *json, const char *key)
 {
     open_group(json, key, '[');
 }
@@ -121,7 +121,7 @@ void json_number(struct json_writer *json, const char *key, uint64_t value)
     fprintf(json->stream, is_exact || json->viewed ? "%" PRIu64 : "\"%" PRIu64 "\"", value);
 }
 
-void json_real(struct json_writer *json, const char *key, double value, int digits)
+void json_fraction(struct json_writer *json, const char *key, double value, int digits)
 {
     begin(json, key);
     fprintf(json->stream, "%.*g", digits, value);
@@ -145,7 +145,7 @@ void json_flag(struct json_writer *json, const char *key, bool value)
     fputs(value ? "true" : "false", json->stream);
 }
 
-void json_null(struct json_writer *json, const char *key)
+void json_nothing(struct json_writer *json, const char *key)
 {
     begin(json, key);
     fputs("null", json->stream);

@@ -27,8 +27,9 @@ struct json_writer {
  */
 void json_put_escaped(FILE *stream, const char *text, size_t bytes);
 
-void json_object(struct json_writer *json, const char *key);
-void json_array(struct json_writer *json, const char *key);
+/* Not named as Jansson's functions are: a program's own would replace them. */
+void json_begin_object(struct json_writer *json, const char *key);
+void json_begin_array(struct json_writer *json, const char *key);
 
 /* End the last object or array: with a line's end at the top. */
 void json_end_object(struct json_writer *json);
@@ -48,13 +49,13 @@ void json_bytes(struct json_writer *json, const char *key, const char *text, siz
 void json_number(struct json_writer *json, const char *key, uint64_t value);
 
 /* A number with as many DIGITS as matter, or as many PLACES behind its point. */
-void json_real(struct json_writer *json, const char *key, double value, int digits);
+void json_fraction(struct json_writer *json, const char *key, double value, int digits);
 void json_decimal(struct json_writer *json, const char *key, double value, int places);
 
 /* A small number that may be negative. */
 void json_difference(struct json_writer *json, const char *key, int64_t value);
 
 void json_flag(struct json_writer *json, const char *key, bool value);
-void json_null(struct json_writer *json, const char *key);
+void json_nothing(struct json_writer *json, const char *key);
 
 #endif

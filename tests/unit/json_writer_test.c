@@ -34,20 +34,20 @@ static void assert_written(const char *wanted)
 
 static void put_all(void)
 {
-    json_object(&json, NULL);
+    json_begin_object(&json, NULL);
     json_text(&json, "a\"", "b");
-    json_array(&json, "list");
+    json_begin_array(&json, "list");
     json_number(&json, NULL, 1);
     json_difference(&json, NULL, -2);
-    json_array(&json, NULL);
+    json_begin_array(&json, NULL);
     json_end_array(&json);
-    json_object(&json, NULL);
+    json_begin_object(&json, NULL);
     json_end_object(&json);
     json_end_array(&json);
     json_flag(&json, "yes", true);
     json_flag(&json, "no", false);
-    json_null(&json, "none");
-    json_real(&json, "real", 1.0 / 3, 6);
+    json_nothing(&json, "none");
+    json_fraction(&json, "real", 1.0 / 3, 6);
     json_decimal(&json, "decimal", 1.5, 3);
     json_end_object(&json);
 }
@@ -64,9 +64,9 @@ static void test_in_lines(void **state)
 {
     (void)state;
     json.in_lines = true;
-    json_object(&json, NULL);
+    json_begin_object(&json, NULL);
     json_number(&json, "a", 1);
-    json_array(&json, "b");
+    json_begin_array(&json, "b");
     json_number(&json, NULL, 2);
     json_number(&json, NULL, 3);
     json_end_array(&json);
@@ -77,7 +77,7 @@ static void test_in_lines(void **state)
 static void test_some_lines(void **state)
 {
     (void)state;
-    json_array(&json, NULL);
+    json_begin_array(&json, NULL);
     json_line(&json, 2);
     json_number(&json, NULL, 1);
     json_line(&json, 0);
@@ -90,7 +90,7 @@ static void test_one_after_another(void **state)
 {
     (void)state;
     for (int i = 0; i < 2; i++) {
-        json_object(&json, NULL);
+        json_begin_object(&json, NULL);
         json_end_object(&json);
     }
     assert_written("{}\n{}\n");
@@ -125,7 +125,7 @@ static void test_hidden_text(void **state)
 
 static void put_numbers(void)
 {
-    json_array(&json, NULL);
+    json_begin_array(&json, NULL);
     json_number(&json, NULL, 0);
     json_number(&json, NULL, UINT64_C(9007199254740992));
     json_number(&json, NULL, UINT64_C(9007199254740993));

@@ -94,16 +94,16 @@ static double ms_of(uint64_t ns)
 
 static void put_empty(struct json_writer *json, const char *key)
 {
-    json_array(json, key);
+    json_begin_array(json, key);
     json_end_array(json);
 }
 
 static void put_category_of(struct json_writer *json, const char *name, const char *colour)
 {
-    json_object(json, NULL);
+    json_begin_object(json, NULL);
     json_text(json, "name", name);
     json_text(json, "color", colour);
-    json_array(json, "subcategories");
+    json_begin_array(json, "subcategories");
     json_text(json, NULL, "Other");
     json_end_array(json);
     json_end_object(json);
@@ -116,7 +116,7 @@ static void put_meta(const struct export_request *request, struct json_writer *j
                                                      [FRAME_NATIVE] = "blue",
                                                      [FRAME_KERNEL] = "orange",
                                                      [FRAME_UNKNOWN] = "grey"};
-    json_object(json, "meta");
+    json_begin_object(json, "meta");
     json_number(json, "version", 27);
     json_number(json, "preprocessedProfileVersion", 47);
     json_number(json, "interval", 1);
@@ -128,7 +128,7 @@ static void put_meta(const struct export_request *request, struct json_writer *j
     json_text(json, "importedFrom", "perfjit");
     json_text(json, "product", request->title);
     put_empty(json, "markerSchema");
-    json_array(json, "categories");
+    json_begin_array(json, "categories");
     put_category_of(json, "Other", "grey");
     for (uint32_t i = 0; i < FRAME_KINDS; i++)
         put_category_of(json, frame_kind_name(i), colours[i]);
@@ -150,7 +150,7 @@ typedef void value_writer(const struct thread_tables *tables, size_t i);
 static void put_values(const struct thread_tables *tables, const char *name, size_t count,
                        value_writer *put)
 {
-    json_array(tables->json, name);
+    json_begin_array(tables->json, name);
     for (size_t i = 0; i < count; i++)
         put(tables, i);
     json_end_array(tables->json);
@@ -172,7 +172,7 @@ static void put_line_of(const struct thread_tables *tables, const struct call_fr
     if (frame->line)
         json_number(tables->json, NULL, frame->line);
     else
-        json_null(tables->json, NULL);
+        json_nothing(tables->json, NULL);
 }
 
 static void put_column_of(const struct thread_tables *tables, const struct call_frame *frame)
@@ -180,13 +180,13 @@ static void put_column_of(const struct thread_tables *tables, const struct call_
     if (frame->column)
         json_number(tables->json, NULL, frame->column);
     else
-        json_null(tables->json, NULL);
+        json_nothing(tables->json, NULL);
 }
 
 static void put_null(const struct thread_tables *tables, size_t i)
 {
     (void)i;
-    json_null(tables->json, NULL);
+    json_nothing(tables->json, NULL);
 }
 
 static void put_zero(const struct thread_tables *tables, size_t i)
@@ -212,7 +212,7 @@ static void put_prefix(const struct thread_tables *tables, size_t i)
     if (parent)
         json_number(tables->json, NULL, tables->number[parent] - 1);
     else
-        json_null(tables->json, NULL);
+        json_nothing(tables->json, NULL);
 }
 
 static void put_category(const struct thread_tables *tables, size_t i)
@@ -239,7 +239,7 @@ static void put_line(const struct thread_tables *tables, size_t i)
 static void put_column_in_line(const struct thread_tables *tables, size_t i)
 {
     if (tables->request->profile->nodes[tables->nodes[i]].line)
-        json_null(tables->json, NULL);
+        json_nothing(tables->json, NULL);
     else
         put_column_of(tables, frame_of(tables, i));
 }
@@ -258,7 +258,7 @@ static void put_string(const struct thread_tables *tables, uint32_t string)
     if (string)
         json_number(tables->json, NULL, tables->strings.number[string] - 1);
     else
-        json_null(tables->json, NULL);
+        json_nothing(tables->json, NULL);
 }
 
 static void put_name(const struct thread_tables *tables, size_t i)
@@ -307,7 +307,7 @@ static void put_length(const struct thread_tables *tables)
 
 static void put_stack_table(const struct thread_tables *tables)
 {
-    json_object(tables->json, "stackTable");
+    json_begin_object(tables->json, "stackTable");
     put_length(tables);
     put_column(tables, "frame", put_index);
     put_column(tables, "prefix", put_prefix);
@@ -318,7 +318,7 @@ static void put_stack_table(const struct thread_tables *tables)
 
 static void put_frame_table(const struct thread_tables *tables)
 {
-    json_object(tables->json, "frameTable");
+    json_begin_object(tables->json, "frameTable");
     put_length(tables);
     put_column(tables, "address", put_minus_one);
     put_column(tables, "inlineDepth", put_depth);
@@ -336,7 +336,7 @@ static void put_frame_table(const struct thread_tables *tables)
 static void put_func_table(const struct thread_tables *tables)
 {
     size_t count = tables->function_count;
-    json_object(tables->json, "funcTable");
+    json_begin_object(tables->json, "funcTable");
     json_number(tables->json, "length", count);
     put_values(tables, "name", count, put_name);
     put_values(tables, "isJS", count, put_is_js);
@@ -369,7 +369,7 @@ static void put_type(const struct thread_tables *tables, size_t i)
 static void put_resource_table(const struct thread_tables *tables)
 {
     size_t count = tables->modules.count;
-    json_object(tables->json, "resourceTable");
+    json_begin_object(tables->json, "resourceTable");
     json_number(tables->json, "length", count);
     put_values(tables, "lib", count, put_lib);
     put_values(tables, "name", count, put_lib_name);
@@ -383,12 +383,12 @@ static void put_libs(const struct thread_tables *tables)
 {
     static const char *const names[] = {"name", "path", "debugName", "debugPath"};
     struct json_writer *json = tables->json;
-    json_array(json, "libs");
+    json_begin_array(json, "libs");
     for (size_t i = 0; i < tables->libs.count; i++) {
-        json_object(json, NULL);
+        json_begin_object(json, NULL);
         json_text(json, "arch", "");
         json_text(json, "breakpadId", "");
-        json_null(json, "codeId");
+        json_nothing(json, "codeId");
         for (size_t name = 0; name < sizeof names / sizeof names[0]; name++)
             json_text(json, names[name],
                       call_profile_string(tables->request->profile, tables->libs.strings[i]));
@@ -402,13 +402,13 @@ static void put_libs(const struct thread_tables *tables)
 static void put_sample_column(const struct thread_tables *tables, const char *name, int which)
 {
     const struct call_profile *profile = tables->request->profile;
-    json_array(tables->json, name);
+    json_begin_array(tables->json, name);
     for (size_t i = 0; i < tables->sample_count; i++) {
         const struct call_sample *sample = &profile->samples[tables->samples[i]];
         if (which == 0 && sample->node)
             json_number(tables->json, NULL, tables->number[sample->node] - 1);
         else if (which == 0)
-            json_null(tables->json, NULL);
+            json_nothing(tables->json, NULL);
         else if (which == 1)
             json_decimal(tables->json, NULL, ms_of(call_sample_since(sample, tables->first_ns)), 6);
         else if (tables->is_time)
@@ -422,7 +422,7 @@ static void put_sample_column(const struct thread_tables *tables, const char *na
 
 static void put_samples(const struct thread_tables *tables)
 {
-    json_object(tables->json, "samples");
+    json_begin_object(tables->json, "samples");
     json_number(tables->json, "length", tables->sample_count);
     json_text(tables->json, "weightType", tables->is_time ? "tracing-ms" : "samples");
     put_sample_column(tables, "stack", 0);
@@ -503,7 +503,7 @@ static void forget(struct thread_tables *tables)
 
 static void put_strings(const struct thread_tables *tables)
 {
-    json_array(tables->json, "stringArray");
+    json_begin_array(tables->json, "stringArray");
     for (size_t i = 0; i < tables->strings.count; i++)
         json_text(tables->json, NULL,
                   call_profile_string(tables->request->profile, tables->strings.strings[i]));
@@ -516,12 +516,12 @@ static void put_empty_tables(struct json_writer *json)
                                           "endTime", "phase", "category"};
     static const char *const symbols[] = {"libIndex", "address", "name", "functionSize"};
     put_empty(json, "pausedRanges");
-    json_object(json, "markers");
+    json_begin_object(json, "markers");
     json_number(json, "length", 0);
     for (size_t i = 0; i < sizeof markers / sizeof markers[0]; i++)
         put_empty(json, markers[i]);
     json_end_object(json);
-    json_object(json, "nativeSymbols");
+    json_begin_object(json, "nativeSymbols");
     json_number(json, "length", 0);
     for (size_t i = 0; i < sizeof symbols / sizeof symbols[0]; i++)
         put_empty(json, symbols[i]);
@@ -537,7 +537,7 @@ static void put_thread(struct thread_tables *tables)
     snprintf(pid, sizeof pid, "%" PRIu32, thread->pid);
     find_nodes(tables);
     find_functions(tables);
-    json_object(json, NULL);
+    json_begin_object(json, NULL);
     json_text(json, "processType", "default");
     json_text(json, "processName", call_profile_string(profile, thread->process));
     json_text(json, "name", call_profile_string(profile, thread->name));
@@ -545,9 +545,9 @@ static void put_thread(struct thread_tables *tables)
     json_text(json, "pid", pid);
     json_number(json, "tid", thread->tid);
     json_number(json, "processStartupTime", 0);
-    json_null(json, "processShutdownTime");
+    json_nothing(json, "processShutdownTime");
     json_number(json, "registerTime", 0);
-    json_null(json, "unregisterTime");
+    json_nothing(json, "unregisterTime");
     put_empty_tables(json);
     put_samples(tables);
     put_stack_table(tables);
@@ -609,7 +609,7 @@ static uint32_t *sort_samples(const struct export_request *request, size_t *coun
 static void put_threads(struct thread_tables *tables, const uint32_t *samples, size_t count)
 {
     const struct call_profile *profile = tables->request->profile;
-    json_array(tables->json, "threads");
+    json_begin_array(tables->json, "threads");
     for (size_t i = 0, next; i < count; i = next) {
         tables->thread = profile->samples[samples[i]].thread;
         for (next = i; next < count && profile->samples[samples[next]].thread == tables->thread;
@@ -663,7 +663,7 @@ int export_firefox(const struct export_request *request, FILE *stream)
     uint32_t *samples = sort_samples(request, &count);
     int result = make_tables(&tables) || !samples ? -1 : 0;
     if (!result) {
-        json_object(&json, NULL);
+        json_begin_object(&json, NULL);
         put_meta(request, &json);
         put_threads(&tables, samples, count);
         put_libs(&tables);

@@ -13,12 +13,12 @@
 
 static void put_frames(const struct call_profile *profile, struct json_writer *json)
 {
-    json_array(json, "frames");
+    json_begin_array(json, "frames");
     for (size_t i = 0; i < profile->frame_count; i++) {
         const struct call_frame *frame = &profile->frames[i];
         const char *file = call_profile_string(profile, frame->file);
         const char *tier = call_profile_string(profile, frame->tier);
-        json_object(json, NULL);
+        json_begin_object(json, NULL);
         json_text(json, "name", call_profile_string(profile, frame->name));
         json_text(json, "file", *file ? file : call_profile_string(profile, frame->module));
         if (frame->line)
@@ -75,7 +75,7 @@ static void put_stack(const struct call_profile *profile, uint32_t node, struct 
     size_t depth = 0;
     for (; node; node = profile->nodes[node].parent)
         path[depth++] = profile->nodes[node].frame;
-    json_array(json, NULL);
+    json_begin_array(json, NULL);
     while (depth--)
         json_number(json, NULL, path[depth]);
     json_end_array(json);
@@ -96,17 +96,17 @@ static int put_profile(const struct export_request *request, const struct thread
         return -1;
     for (size_t i = 0; i < count; i++)
         all += sums[i].weight;
-    json_object(json, NULL);
+    json_begin_object(json, NULL);
     json_text(json, "type", "sampled");
     json_text(json, "name", name);
     json_text(json, "unit", is_time ? "nanoseconds" : "none");
     json_number(json, "startValue", 0);
     json_number(json, "endValue", all);
-    json_array(json, "samples");
+    json_begin_array(json, "samples");
     for (size_t i = 0; i < count; i++)
         put_stack(profile, sums[i].node, json, path);
     json_end_array(json);
-    json_array(json, "weights");
+    json_begin_array(json, "weights");
     for (size_t i = 0; i < count; i++)
         json_number(json, NULL, sums[i].weight);
     json_end_array(json);
@@ -119,14 +119,14 @@ static int put_file(const struct export_request *request, const struct thread_st
                     size_t count, struct json_writer *json, uint32_t *path)
 {
     int result = 0;
-    json_object(json, NULL);
+    json_begin_object(json, NULL);
     json_text(json, "$schema", "https://www.speedscope.app/file-format-schema.json");
     json_text(json, "name", request->title);
     json_text(json, "exporter", "perfjit");
-    json_object(json, "shared");
+    json_begin_object(json, "shared");
     put_frames(request->profile, json);
     json_end_object(json);
-    json_array(json, "profiles");
+    json_begin_array(json, "profiles");
     for (size_t i = 0, next; i < count && !result; i = next) {
         for (next = i; next < count && sums[next].thread == sums[i].thread; next++)
             ;

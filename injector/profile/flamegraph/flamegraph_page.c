@@ -15,7 +15,7 @@ static void put_column(const struct flamegraph_request *request, struct json_wri
                        const char *name, size_t count,
                        uint64_t (*value)(const struct flamegraph_request *request, size_t i))
 {
-    json_array(json, name);
+    json_begin_array(json, name);
     for (size_t i = 0; i < count; i++)
         json_number(json, NULL, value(request, i));
     json_end_array(json);
@@ -71,7 +71,7 @@ static void put_tables(const struct flamegraph_request *request, struct json_wri
         if (columns[i].table && i)
             json_end_object(json);
         if (columns[i].table)
-            json_object(json, columns[i].table);
+            json_begin_object(json, columns[i].table);
         put_column(request, json, columns[i].name, columns[i].count, columns[i].value);
     }
     json_end_object(json);
@@ -118,16 +118,16 @@ static void put_samples(const struct flamegraph_request *request, struct json_wr
 static void put_difference(const struct flamegraph_request *request, struct json_writer *json)
 {
     size_t count = request->profile->node_count;
-    json_object(json, "difference");
-    json_array(json, "base");
+    json_begin_object(json, "difference");
+    json_begin_array(json, "base");
     for (size_t i = 0; i < count; i++)
-        json_real(json, NULL, request->difference[i].base, 6);
+        json_fraction(json, NULL, request->difference[i].base, 6);
     json_end_array(json);
-    json_array(json, "new");
+    json_begin_array(json, "new");
     for (size_t i = 0; i < count; i++)
-        json_real(json, NULL, request->difference[i].new, 6);
+        json_fraction(json, NULL, request->difference[i].new, 6);
     json_end_array(json);
-    json_array(json, "verdict");
+    json_begin_array(json, "verdict");
     for (size_t i = 0; i < count; i++)
         json_difference(json, NULL, request->difference[i].verdict);
     json_end_array(json);
@@ -152,16 +152,16 @@ static void put_data(const struct flamegraph_request *request, FILE *stream)
                                           [SAMPLE_TIME] = "time"};
     const struct call_profile *profile = request->profile;
     struct json_writer writer = {.stream = stream, .viewed = true, .shown = true}, *json = &writer;
-    json_object(json, NULL);
+    json_begin_object(json, NULL);
     json_text(json, "unit", unit_of(request));
-    json_array(json, "strings");
+    json_begin_array(json, "strings");
     for (uint32_t i = 0; i < profile->string_count; i++)
         json_text(json, NULL, call_profile_string(profile, i));
     json_end_array(json);
     put_tables(request, json);
-    json_object(json, "samples");
+    json_begin_object(json, "samples");
     for (int column = SAMPLE_NODE; column <= SAMPLE_TIME; column++) {
-        json_array(json, columns[column]);
+        json_begin_array(json, columns[column]);
         put_samples(request, json, (enum sample_column)column);
         json_end_array(json);
     }

@@ -141,7 +141,7 @@ int group_table_put(const struct report_view *view, enum report_group group,
         return -1;
     for (size_t i = 0; i < count && (json || i < view->most_rows); i++)
         if (json) {
-            json_object(json, NULL);
+            json_begin_object(json, NULL);
             json_text(json, "name", rows[i].title);
             json_number(json, "samples", rows[i].samples);
             json_number(json, "weight", rows[i].weight);
