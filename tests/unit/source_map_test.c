@@ -5,6 +5,8 @@
 #include "injector/log/source_map/source_maps.h"
 #include "tests/unit/scratch.h"
 
+#include <errno.h>
+#include <fcntl.h>
 #include <limits.h>
 #include <sys/stat.h>
 
@@ -229,6 +231,35 @@ static void test_names_by_the_original_text(void **state)
     end_scripts();
 }
 
+/* The text is in the file, which is as old as EPOCH_SECONDS. */
+static void write_original(time_t epoch_seconds)
+{
+    const struct timespec times[2] = {{.tv_sec = epoch_seconds}, {.tv_sec = epoch_seconds}};
+    char path[PATH_MAX];
+    snprintf(path, sizeof path, "%s/src", scratch);
+    assert_true(mkdir(path, 0700) == 0 || errno == EEXIST);
+    strcat(path, "/m.ts");
+    FILE *file = fopen(path, "w");
+    assert_non_null(file);
+    fputs("var sum = function(n)", file);
+    assert_int_equal(fclose(file), 0);
+    assert_int_equal(utimensat(AT_FDCWD, path, times, 0), 0);
+}
+
+static void test_names_by_the_file_unless_it_is_newer(void **state)
+{
+    struct mapped_place place = {.line = 1, .column = 1};
+    (void)state;
+    write_map("{\"version\":3,\"sources\":[\"src/m.ts\"],\"mappings\":\"AAAA,UAAU\"}");
+    for (int is_newer = 0; is_newer < 2; is_newer++) {
+        write_original(is_newer ? (time_t)INT32_MAX : 1000);
+        assert_true(place_in(MINIFIED "\n//# sourceMappingURL=m.map\n", &place));
+        place = (struct mapped_place){.line = 1, .column = 1};
+        assert_name("JS:*t", is_newer ? "JS:*t" : "JS:*sum");
+        end_scripts();
+    }
+}
+
 static void test_names_of_functions(void **state)
 {
     struct mapped_place place = {.line = 1, .column = 1};
@@ -430,6 +461,7 @@ int main(void)
         cmocka_unit_test(test_what_is_no_map),
         cmocka_unit_test(test_names_of_functions),
         cmocka_unit_test(test_names_by_the_original_text),
+        cmocka_unit_test(test_names_by_the_file_unless_it_is_newer),
         cmocka_unit_test(test_names_where_functions_are_written),
         cmocka_unit_test(test_where_a_map_is_named),
         cmocka_unit_test(test_a_map_in_a_last_line_of_any_length),
