@@ -5,6 +5,7 @@
 #include "injector/run/record/growing_recording.h"
 #include "injector/run/record/left_over.h"
 #include "injector/run/record/runtime_environment.h"
+#include "injector/run/record/stand_in.h"
 
 #include "tests/unit/machine_stand_in.h"
 #include "tests/unit/scratch.h"
@@ -194,6 +195,73 @@ static void test_wrapped_own_values(void **state)
     assert_int_equal(found, 1);
     assert_string_equal(environment.words[1], "NODE_OPTIONS=--inspect");
     runtime_environment_free(&environment);
+}
+
+/* ---- Stand-ins ---- */
+
+/* The PATH, from TEXT with the scratch folder where '@' stands; "#" is the run's folder. */
+static const char *path_of(const char *text, const char *run)
+{
+    static char path[1024];
+    size_t filled = 0;
+    for (; *text; text++)
+        filled += (size_t)(*text == '@'   ? sprintf(path + filled, "%s", scratch)
+                           : *text == '#' ? sprintf(path + filled, "%s/settings/bin", run)
+                                          : sprintf(path + filled, "%c", *text));
+    path[filled] = '\0';
+    return path;
+}
+
+static void make_node(const char *directory, const char *text)
+{
+    char path[200];
+    snprintf(path, sizeof path, "%s/%s", scratch, directory);
+    assert_true(mkdir(path, 0700) == 0 || errno == EEXIST);
+    strcat(path, "/node");
+    FILE *file = fopen(path, "w");
+    assert_non_null(file);
+    fputs(text, file);
+    assert_int_equal(fclose(file), 0);
+    assert_int_equal(chmod(path, 0700), 0);
+}
+
+static void test_stand_in(void **state)
+{
+    static struct {
+        char *words[5];
+        const char *path, *wanted; /* NULL: PATH is the user's */
+    } cases[] = {
+        {{"npm", "test"}, "@/real", "#:@/real"},
+        {{"npm", "test"}, "/none:@/real:/more", "/none:#:@/real:/more"},
+        {{"npm", "test"}, "own::@/real", "own::#:@/real"},
+        {{"npm", "test"}, "@/real:@/manager", "#:@/real:@/manager"},
+        {{"npm", "test"}, "@/manager:@/real", NULL},
+        {{"npm", "test"}, "/none", NULL},
+        {{"env", "A=1", "npm"}, "@/real", "#:@/real"},
+        {{"env", "-i", "npm"}, "@/real", NULL},
+        {{"env", "-u", "PATH", "npm"}, "@/real", NULL},
+        {{"sudo", "npm"}, "@/real", NULL},
+    };
+    char *own = strdup(getenv("PATH"));
+    (void)state;
+    make_node("real", "\177ELF");
+    make_node("manager", "#!/bin/sh\n");
+    setenv("TMPDIR", scratch, 1);
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        struct run_folder made;
+        struct findings findings = {0};
+        struct runtime_environment environment;
+        assert_int_equal(run_folder_make(&made, NULL, false, &findings), 0);
+        setenv("PATH", path_of(cases[i].path, ""), 1);
+        assert_int_equal(runtime_environment_begin(&environment, cases[i].words, &made, false), 0);
+        assert_int_equal(stand_in_add(&environment, runtime_named("node"), &findings), 0);
+        assert_set(&environment, "PATH",
+                   path_of(cases[i].wanted ? cases[i].wanted : cases[i].path, made.path));
+        runtime_environment_free(&environment);
+        run_folder_remove(&made, false);
+    }
+    setenv("PATH", own, 1);
+    free(own);
 }
 
 /* ---- The event ---- */
@@ -519,6 +587,7 @@ int main(void)
         cmocka_unit_test(test_own_argument),
         cmocka_unit_test(test_wrapped),
         cmocka_unit_test(test_wrapped_own_values),
+        cmocka_unit_test(test_stand_in),
         cmocka_unit_test(test_folder_in_a_folder),
         cmocka_unit_test(test_event),
         cmocka_unit_test(test_growing),
