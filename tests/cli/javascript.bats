@@ -195,7 +195,7 @@ minified() {
         )
         [ $build = base ] || grep -q 'function q(.*const z=' new/work.min.js || complain "$(cat new/work.min.js)"
     done
-    perfjit diff -o /dev/null --json=diff.json --base base/1.perf.data base/2.perf.data --new new/1.perf.data new/2.perf.data
+    perfjit diff --json=diff.json --base base/1.perf.data base/2.perf.data --new new/1.perf.data new/2.perf.data >/dev/null
     jq -e '[.functions[] | select(.name == "mixNumbers")] | length == 1 and all(.presence == "both" and .file == "work.ts")' diff.json >/dev/null ||
         complain "$(jq -c '.functions[0:5]' diff.json)"
     jq -e '[.functions[] | select(.name | IN("m", "q", "t", "z"))] | length == 0' diff.json >/dev/null || complain "letters are left"
