@@ -259,8 +259,9 @@ int v8_log_read(struct v8_log *log, const char *path, struct findings *findings)
     size_t bytes;
     *log = (struct v8_log){.path = path};
     char *text = regular_file_bytes(path, LOG_BYTES_MOST, &bytes);
-    return text ? v8_log_parse(log, text, bytes, findings)
-                : report_failure(findings, "%s: can't read it: %s", path, regular_file_error(errno));
+    return text
+               ? v8_log_parse(log, text, bytes, findings)
+               : report_failure(findings, "%s: can't read it: %s", path, regular_file_error(errno));
 }
 
 void v8_log_free(struct v8_log *log)

@@ -43,7 +43,8 @@ int run_folder_settle(const struct run_folder *folder, const struct runtime *run
                       struct findings *findings);
 
 /* Make the program NAME there, in bin/ of the settings: a link to TARGET, which finds TEXT in
- * NAME.words of the settings; unless an outer run made it.  Returns 1 if it can be run, or 0, or -1 as above. */
+ * NAME.words of the settings; unless an outer run made it.  Returns 1 if it can be run, or 0, or -1
+ * as above. */
 int run_folder_add_program(const struct run_folder *folder, const char *name, const char *target,
                            const char *text, struct findings *findings);
 
