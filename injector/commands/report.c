@@ -164,13 +164,10 @@ static bool is_unknown(const struct call_profile *profile, const struct call_fra
 static struct named_shares count_named(const struct view_input *input)
 {
     const struct call_profile *profile = &input->profile;
-    struct named_shares shares = {.named = 0};
-    for (size_t i = 0; i < profile->sample_count; i++) {
-        const struct call_sample *sample = &profile->samples[i];
-        if (!profile_choice_has(&input->choice, profile, sample))
-            continue;
-        uint64_t weight = profile_choice_weight(&input->choice, sample);
-        const struct call_frame *frame = innermost(profile, sample);
+    struct named_shares shares = {.unknown = input->totals.of_node[0]}; /* they have no frame */
+    for (size_t i = 0; i < profile->frame_count; i++) {
+        const struct call_frame *frame = &profile->frames[i];
+        uint64_t weight = input->totals.self[i];
         if (is_unknown(profile, frame))
             shares.unknown += weight;
         else if (frame->kind == FRAME_INTERPRETER && !frame->tier)
@@ -268,34 +265,49 @@ static bool were_copied(const struct perf_file *file)
            (words && memmem(words->bytes, words->size, word, strlen(word)));
 }
 
-/* Whether the chain of SAMPLE leaves the program for an address that is no code.  Beyond main that
- * means nothing: what calls main has no frame pointer in a static program. */
-static bool has_unknown_caller(const struct call_profile *profile, const struct call_sample *sample)
+/* A frame, as a caller of those further in. */
+enum caller_kind { CALLER_CODE, CALLER_MAIN, CALLER_UNKNOWN };
+
+static enum caller_kind caller_kind(const struct call_profile *profile,
+                                    const struct call_frame *frame)
 {
-    for (uint32_t node = sample->node; node; node = profile->nodes[node].parent) {
-        const struct call_frame *frame = &profile->frames[profile->nodes[node].frame];
-        const char *name = call_profile_string(profile, frame->name);
-        if (strcmp(name, "main") == 0)
-            return false;
-        if (node != sample->node && frame->kind == FRAME_UNKNOWN && !frame->module &&
-            strcmp(name, "[unknown]") == 0)
-            return true;
+    const char *name = call_profile_string(profile, frame->name);
+    if (strcmp(name, "main") == 0)
+        return CALLER_MAIN;
+    return frame->kind == FRAME_UNKNOWN && !frame->module && strcmp(name, "[unknown]") == 0
+               ? CALLER_UNKNOWN
+               : CALLER_CODE;
+}
+
+/* The part whose chains leave the program for an address that is no code; 0 without memory.  Beyond
+ * main that means nothing: what calls main has no frame pointer in a static program. */
+static uint64_t count_unknown_callers(const struct view_input *input)
+{
+    const struct call_profile *profile = &input->profile;
+    uint8_t *kinds = malloc(profile->frame_count + 1);
+    bool *leaves = malloc(profile->node_count + 1); /* by node: it does, or a caller further out */
+    uint64_t unknown = 0;
+    for (size_t i = 0; kinds && leaves && i < profile->frame_count; i++)
+        kinds[i] = (uint8_t)caller_kind(profile, &profile->frames[i]);
+    for (size_t i = 0; kinds && leaves && i < profile->node_count; i++) {
+        const struct call_node *node = &profile->nodes[i];
+        const enum caller_kind kind = i ? kinds[node->frame] : CALLER_MAIN;
+        const bool called_so = kind != CALLER_MAIN && leaves[node->parent];
+        unknown += called_so ? input->totals.of_node[i] : 0;
+        leaves[i] = called_so || kind == CALLER_UNKNOWN;
     }
-    return false;
+    free(kinds);
+    free(leaves);
+    return unknown;
 }
 
 /* Programs that keep no frame pointers end their chains at addresses that are no code. */
 static void put_unknown_callers(const struct view_input *input)
 {
     const struct perf_file *file = &input->recording.input.file;
-    const struct call_profile *profile = &input->profile;
-    uint64_t unknown = 0;
     if (!file->data || !perf_file_has_chains(file) || were_copied(file))
         return;
-    for (size_t i = 0; i < profile->sample_count; i++)
-        if (profile_choice_has(&input->choice, profile, &profile->samples[i]) &&
-            has_unknown_caller(profile, &profile->samples[i]))
-            unknown += profile_choice_weight(&input->choice, &profile->samples[i]);
+    const uint64_t unknown = count_unknown_callers(input);
     if ((double)unknown > MANY_UNKNOWN * (double)input->totals.all)
         printf("%.0f %% of the samples have an [unknown] caller: the program keeps no frame "
                "pointers; perf record --call-graph dwarf (perfjit record -g dwarf) finds the "

@@ -47,9 +47,9 @@ static struct named_address *place_of(const struct address_names *names, struct 
 
 static int grow(struct address_names *names)
 {
-    struct address_names larger = *names;
     if (names->count * 2 < names->size)
         return 0;
+    struct address_names larger = *names;
     larger.size = names->size ? names->size * 2 : FIRST_SIZE;
     larger.items = calloc(larger.size, sizeof *larger.items);
     if (!larger.items)
