@@ -52,8 +52,8 @@ struct profile_run {
     size_t caller_count, caller_capacity;
     struct shared_callers shared;
     struct named_thread threads[KNOWN_THREADS]; /* each replaces another one of its place */
-    uint32_t place;            /* in the first of the frames */
-    struct life_moment moment; /* of the sample at hand */
+    uint32_t place;                             /* in the first of the frames */
+    struct life_moment moment;                  /* of the sample at hand */
     bool unwinds;
 };
 
@@ -211,8 +211,8 @@ static int begins_at_ip(struct whole_stack stack)
 
 /* ---- Callers that are shared ---- */
 
-/* Whether all of STACK that has not been taken is what its thread's last stack had there.  SEEN, and
- * an inlined call that waits for its caller's line, make the next address another one. */
+/* Whether all of STACK that has not been taken is what its thread's last stack had there.  SEEN,
+ * and an inlined call that waits for its caller's line, make the next address another one. */
 static bool share_callers(const struct profile_run *run, struct whole_stack *stack, uint64_t seen)
 {
     const struct stack_reading *reading = &stack->reading;
@@ -237,8 +237,7 @@ static int note_caller(struct profile_run *run, const struct whole_stack *stack,
     }
     if (array_reserve(run->callers, run->caller_count, run->caller_capacity))
         return -1;
-    run->callers[run->caller_count++] =
-        (struct user_caller){stack->address.ip, run->frame_count};
+    run->callers[run->caller_count++] = (struct user_caller){stack->address.ip, run->frame_count};
     return 0;
 }
 
@@ -251,8 +250,7 @@ static int add_stack(struct profile_run *run, struct whole_stack *stack)
     uint64_t seen = 0;
     if (begins < 0 || (!begins && (name_ip(stack, &found) || add_frames(run, &found))))
         return -1;
-    while (run->frame_count < MOST_FRAMES && !share_callers(run, stack, seen) &&
-           take_next(stack)) {
+    while (run->frame_count < MOST_FRAMES && !share_callers(run, stack, seen) && take_next(stack)) {
         if (stack->address.seen)
             seen = stack->address.seen;
         if (note_caller(run, stack, seen) || name_exactly(stack, seen, &found) ||
@@ -336,10 +334,10 @@ static int add_nodes(struct profile_run *run, const struct whole_stack *stack, u
         if (!callers || run->callers[callers - 1].first != i)
             continue;
         callers--;
-        if (caller_steps_add(stack->steps,
-                             (struct caller_step){
-                                 run->callers[callers].ip, *node,
-                                 stack->shared.depth + (uint32_t)(run->frame_count - i)}))
+        if (caller_steps_add(
+                stack->steps,
+                (struct caller_step){run->callers[callers].ip, *node,
+                                     stack->shared.depth + (uint32_t)(run->frame_count - i)}))
             return -1;
     }
     return 0;
