@@ -40,7 +40,8 @@ struct named_address {
 static struct named_address *place_of(const struct address_names *names, struct address_key key)
 {
     size_t at = XXH3_64bits(&key, sizeof key) & (names->size - 1);
-    while (names->items[at].count && memcmp(&names->items[at].key, &key, sizeof key))
+    while (names->items[at].count &&
+           (names->items[at].key.pc != key.pc || names->items[at].key.what != key.what))
         at = (at + 1) & (names->size - 1);
     return &names->items[at];
 }
@@ -416,10 +417,38 @@ static int ask(struct address_names *names, uint64_t what, uint64_t pc,
     return 0;
 }
 
-int address_names_of_user(struct address_names *names, uint32_t what, uint64_t pc,
-                          struct address_frames *frames)
+static struct recent_address *recent_of(const struct address_names *names, uint64_t pc)
 {
-    return ask(names, what, pc, frames);
+    return &names->recent[pc * UINT64_C(0x9E3779B97F4A7C15) >> (64 - RECENT_BITS)];
+}
+
+static bool is_still(const struct recent_address *recent, const struct address_space *space,
+                     uint64_t pc)
+{
+    return recent->count && recent->pc == pc && recent->life == space->life &&
+           address_space_since(space, pc) <= recent->version;
+}
+
+int address_names_of_user(struct address_names *names, const struct address_space *space,
+                          uint64_t pc, struct address_frames *frames)
+{
+    struct recent_address *recent = recent_of(names, pc);
+    if (!space)
+        return ask(names, SPACE_NOTHING, pc, frames);
+    if (is_still(recent, space, pc)) {
+        *frames =
+            (struct address_frames){names->frames + recent->first, recent->count, recent->place};
+        return 0;
+    }
+    if (ask(names, address_space_at(space, pc), pc, frames))
+        return -1;
+    *recent = (struct recent_address){.pc = pc,
+                                      .version = space->version,
+                                      .life = space->life,
+                                      .place = frames->place,
+                                      .first = (size_t)(frames->frames - names->frames),
+                                      .count = frames->count};
+    return 0;
 }
 
 int address_names_of_kernel(struct address_names *names, uint64_t pc, struct life_moment moment,
@@ -439,6 +468,9 @@ int address_names_begin(struct address_names *names, struct call_profile *to,
 {
     *names = (struct address_names){.to = to, .source = source, .files = files};
     names->symbols.files = files;
+    names->recent = calloc((size_t)1 << RECENT_BITS, sizeof *names->recent);
+    if (!names->recent)
+        return -1;
     return kernel_list_begin(
         &names->kernel, source->records,
         (struct kernel_paths){"/proc/kallsyms", "/sys/kernel/notes", getenv("HOME")});
@@ -450,6 +482,7 @@ void address_names_end(struct address_names *names)
     kernel_list_end(&names->kernel);
     line_table_free(&names->lines);
     free(names->items);
+    free(names->recent);
     free(names->frames);
     *names = (struct address_names){0};
 }

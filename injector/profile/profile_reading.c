@@ -88,12 +88,6 @@ static int add_frames(struct profile_run *run, const struct address_frames *foun
     return 0;
 }
 
-/* The number of the owner of PC in SPACE; NULL: the process is not known. */
-static uint32_t what_is_at(const struct address_space *space, uint64_t pc)
-{
-    return space ? address_space_at(space, pc) : SPACE_NOTHING;
-}
-
 /* ---- Addresses of a stack ---- */
 
 /* A sample's stack: its chain, then what was walked of its copy. */
@@ -132,7 +126,7 @@ static int name(const struct whole_stack *stack, unsigned mode, uint64_t pc,
 {
     struct address_names *names = &stack->run->names;
     if (mode == PERF_MISC_USER)
-        return address_names_of_user(names, what_is_at(stack->space, pc), pc, found);
+        return address_names_of_user(names, stack->space, pc, found);
     if (mode == PERF_MISC_KERNEL)
         return address_names_of_kernel(names, pc, stack->run->moment, found);
     return address_names_of_mode(names, mode, found);
