@@ -213,12 +213,12 @@ static struct frame_source source_at(const struct line_table *table, uint64_t of
     return (struct frame_source){row->file, row->line};
 }
 
-/* The calls inlined at OFFSET, of which *AT is the line; then that is where the outermost was
- * called.
+/* The calls that TABLE has inlined at OFFSET, of which *AT is the line; then that is where the
+ * outermost was called.
  */
-static int add_inlined(struct address_names *names, uint64_t offset, struct frame_source *at)
+static int add_inlined(struct address_names *names, const struct line_table *table, uint64_t offset,
+                       struct frame_source *at)
 {
-    const struct line_table *table = &names->lines;
     size_t behind;
     array_bisect(behind, table->span_count, table->spans[behind].offset <= offset);
     int32_t call = behind ? table->spans[behind - 1].inline_index : LINE_NOT_INLINED;
@@ -241,15 +241,31 @@ static void set_place(struct address_names *names, uint64_t offset, struct frame
                                        .known = offset <= UINT32_MAX};
 }
 
+/* FUNCTION's lines, valid until the next call; NULL without memory. */
+static const struct line_table *lines_of(struct address_names *names,
+                                         const struct jit_function *function)
+{
+    const size_t at = (uintptr_t)function->lines / sizeof *function->lines % RECENT_TABLES;
+    struct recent_lines *recent = &names->lines[at];
+    if (recent->of == function->lines)
+        return &recent->table;
+    recent->of = NULL;
+    if (code_lines_decode(function->lines, function->size, &recent->table))
+        return NULL;
+    recent->of = function->lines;
+    return &recent->table;
+}
+
 /* The begin of a function in pieces: the begin of its first piece. */
 static int find_start(struct address_names *names, const struct jit_function *function,
                       struct frame_source *start)
 {
     if (!function->lines)
         return 0;
-    if (code_lines_decode(function->lines, function->size, &names->lines))
+    const struct line_table *lines = lines_of(names, function);
+    if (!lines)
         return -1;
-    *start = source_at(&names->lines, 0);
+    *start = source_at(lines, 0);
     return 0;
 }
 
@@ -260,16 +276,17 @@ static int add_function(struct address_names *names, const struct code_log *log,
     const struct jit_function *first = code_log_first_piece(log, function);
     if (first != function && find_start(names, first, &places.start))
         return -1;
-    line_table_empty(&names->lines);
+    const struct line_table *lines = NULL;
     if (function->lines) {
-        if (code_lines_decode(function->lines, function->size, &names->lines))
+        lines = lines_of(names, function);
+        if (!lines)
             return -1;
-        places.at = source_at(&names->lines, pc - function->addr);
+        places.at = source_at(lines, pc - function->addr);
         if (first == function)
-            places.start = source_at(&names->lines, 0);
+            places.start = source_at(lines, 0);
     }
     set_place(names, pc - function->addr, places.at);
-    if (function->lines && add_inlined(names, pc - function->addr, &places.at))
+    if (lines && add_inlined(names, lines, pc - function->addr, &places.at))
         return -1;
     return add_jit(names, (struct line_text){function->name, function->name_bytes}, false, places);
 }
@@ -480,7 +497,8 @@ void address_names_end(struct address_names *names)
 {
     native_symbols_free(&names->symbols);
     kernel_list_end(&names->kernel);
-    line_table_free(&names->lines);
+    for (size_t i = 0; i < RECENT_TABLES; i++)
+        line_table_free(&names->lines[i].table);
     free(names->items);
     free(names->recent);
     free(names->frames);

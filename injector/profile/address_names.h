@@ -11,6 +11,7 @@
 #include "injector/unwind/addresses/address_space.h"
 
 struct named_address;
+struct code_lines;
 
 /* An address of a life that was named a short time ago; count 0: none was. */
 struct recent_address {
@@ -21,7 +22,13 @@ struct recent_address {
     size_t first, count; /* frames */
 };
 
-enum { RECENT_BITS = 14 };
+enum { RECENT_BITS = 14, RECENT_TABLES = 64 };
+
+/* The lines of a function, of which several addresses are asked for. */
+struct recent_lines {
+    const struct code_lines *of; /* NULL: none */
+    struct line_table table;
+};
 
 struct address_names {
     struct call_profile *to;
@@ -29,7 +36,7 @@ struct address_names {
     struct native_files *files;
     struct native_symbols symbols;
     struct kernel_list kernel;
-    struct line_table lines;
+    struct recent_lines lines[RECENT_TABLES]; /* by hash */
     struct named_address *items; /* by hash; their frames stand one after another in: */
     size_t count, size;
     struct recent_address *recent; /* 1 << RECENT_BITS: each replaces another one of its place */
