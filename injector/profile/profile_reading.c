@@ -313,9 +313,7 @@ static uint32_t thread_of(struct profile_run *run, uint32_t life, const struct p
  * innermost. */
 static int add_nodes(struct profile_run *run, const struct whole_stack *stack, uint32_t *node)
 {
-    const struct stack_reading *reading = &stack->reading;
-    const bool ends_here = stack->shared.depth || (reading->next == stack->sample->chain.count &&
-                                                   stack_reading_in_user_callers(reading));
+    const bool ends_here = stack->shared.depth || stack->reading.next == stack->sample->chain.count;
     size_t callers = ends_here && !run->walker.ip_count ? run->caller_count : 0;
     if (!stack->shared.depth)
         stack->steps->count = 0;

@@ -8,7 +8,7 @@
 struct caller_steps *shared_callers_of(struct shared_callers *shared, uint32_t tid, uint32_t life,
                                        uint64_t version)
 {
-    struct caller_steps *steps = &shared->threads[(tid ^ life * 31) % SHARED_CALLERS_THREADS];
+    struct caller_steps *steps = &shared->threads[tid % SHARED_CALLERS_THREADS];
     if (steps->tid != tid || steps->life != life || steps->version != version)
         steps->count = 0;
     steps->tid = tid;

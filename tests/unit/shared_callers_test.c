@@ -189,6 +189,26 @@ static void test_stacks_that_differ_in_front(void **state)
     STACKS(events, "a b b c\na b b c\nc a b c\nb c\nb a a b c\nc\na b b c\n");
 }
 
+/* The third stack has the callers of the two in front of it. */
+static void test_callers_of_stacks_that_are_past(void **state)
+{
+    const struct event nothing_shared[] = {
+        MAPS(PID),
+        {SAMPLE, PID, PID, A + 8, NULL, {IN_USER, A + 8, B + 8, C + 8}, 0},
+        {SAMPLE, PID, PID, A + 8, NULL, {IN_USER, A + 8, A + 16, B + 16}, 0},
+        {SAMPLE, PID, PID, C + 8, NULL, {IN_USER, C + 8, A + 16, B + 16, B + 8, C + 8}, 0},
+    };
+    const struct event one_shared[] = {
+        MAPS(PID),
+        {SAMPLE, PID, PID, A + 8, NULL, {IN_USER, A + 8, B + 8, C + 8}, 0},
+        {SAMPLE, PID, PID, A + 8, NULL, {IN_USER, A + 8, A + 16, C + 8}, 0},
+        {SAMPLE, PID, PID, C + 8, NULL, {IN_USER, C + 8, A + 16, B + 8, C + 8}, 0},
+    };
+    (void)state;
+    STACKS(nothing_shared, "a b c\na a b\nc a b b c\n");
+    STACKS(one_shared, "a b c\na a c\nc a b c\n");
+}
+
 /* The address behind a mark is not one to which a call returns: at the first byte of a file it is
  * another one's if it is. */
 static void test_the_address_behind_a_mark_is_no_caller(void **state)
@@ -341,6 +361,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_stacks_that_differ_in_front),
+        cmocka_unit_test(test_callers_of_stacks_that_are_past),
         cmocka_unit_test(test_the_address_behind_a_mark_is_no_caller),
         cmocka_unit_test(test_addresses_of_another_mode),
         cmocka_unit_test(test_a_cookie_is_no_caller),
