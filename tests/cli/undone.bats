@@ -40,8 +40,8 @@ end_at() {
 
 # Results have their names whole or not at all.
 left() {
-    find . ../tmp ../dumps -mindepth 1 ! -path './*.perf.data.dso/*' ! -path './*.bench/*' \
-        ! -name '*.perf.data' ! -name '*.perf.data.dso' ! -name '*.bench'
+    find . ../tmp ../dumps -mindepth 1 -not -path './*.perf.data.dso/*' -not -path './*.bench/*' \
+        -not -name '*.perf.data' -not -name '*.perf.data.dso' -not -name '*.bench'
     [ ! -e r.perf.data.dso ] || [ -e r.perf.data ] || echo r.perf.data.dso
     [ -z "${attached-}" ] || grep 'jit-.*\.dump' "/proc/$served/maps" || :
 }
@@ -119,7 +119,7 @@ at_all_moments() {
     # shellcheck disable=SC2086 # words
     "$BUILD/perfjit" record -q -o outer -- "$BUILD/perfjit" record -q --keep -o inner -- $program >/dev/null || complain "status $?"
     [ -e inner.recording ]
-    [ "$(find ../tmp -name 'jit-*.dump' ! -path '*/stage/*' | wc -l)" -eq 1 ] || complain "$(find ../tmp)"
+    [ "$(find ../tmp -name 'jit-*.dump' -not -path '*/stage/*' | wc -l)" -eq 1 ] || complain "$(find ../tmp)"
     perfjit inject -q -i inner.recording -o again.perf.data
     rm -r ../tmp/* inner.recording
     # shellcheck disable=SC2086 # words
