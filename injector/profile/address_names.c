@@ -164,6 +164,7 @@ static int add_jit_named(struct address_names *names, const struct frame_name *n
                                      .module = add_text(names, module, strlen(module)),
                                      .file = add_text(names, source.file.text, source.file.bytes),
                                      .line = source.line,
+                                     .column = name->file ? name->column : 0,
                                      .tier = add_text(names, name->tier, strlen(name->tier)),
                                      .kind = name->interpreted ? FRAME_INTERPRETER : FRAME_JIT,
                                      .inlined = inlined || name->inlined};
@@ -294,7 +295,7 @@ static int add_place(struct address_names *names, const struct native_place *pla
     return add_frame_at(names, &frame, (struct address_frame){.line = line_in(start.file, &at)});
 }
 
-static int add_places(struct address_names *names, const struct native_file *file, uint64_t addr)
+static int add_places(struct address_names *names, struct native_file *file, uint64_t addr)
 {
     struct native_place places[NATIVE_PLACES];
     const char *path = file->map->map.filename;
@@ -319,6 +320,20 @@ static int add_places(struct address_names *names, const struct native_file *fil
     return result;
 }
 
+/* Tell, once for each file, that FILE's names would be those of another one. */
+static int note_change(struct address_names *names, struct native_file *file)
+{
+    struct call_profile *to = names->to;
+    const char *module = file_name_of(file->map->map.filename);
+    if (!file->change || file->is_told)
+        return 0;
+    file->is_told = true;
+    if (array_reserve(to->changed, to->changed_count, to->changed_capacity))
+        return -1;
+    to->changed[to->changed_count] = add_text(names, module, strlen(module));
+    return to->changed[to->changed_count++] == PROFILE_NOTHING ? -1 : 0;
+}
+
 static int add_mapped(struct address_names *names, uint32_t what, uint64_t pc)
 {
     if (what == SPACE_NOTHING)
@@ -328,7 +343,8 @@ static int add_mapped(struct address_names *names, uint32_t what, uint64_t pc)
     if (!file)
         return -1;
     if (!native_file_addr(names->files, file, what, pc, &addr))
-        return add_unknown(names, &names->source->records->maps[what].map);
+        return note_change(names, file) ||
+               add_unknown(names, &names->source->records->maps[what].map);
     return add_places(names, file, addr);
 }
 

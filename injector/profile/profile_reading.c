@@ -405,6 +405,7 @@ int profile_reading_go(struct call_profile *to, const struct profile_source *sou
     }
     bool wrong = false;
     result = result || profile_events_check_periods(to, &wrong);
+    native_files_report(&run.walker.files, findings);
     end(&run);
     interruption_look();
     if (wrong)

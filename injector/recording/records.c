@@ -33,6 +33,8 @@ static int add_map(struct records *records, const struct perf_record *record)
     if (!perf_record_map(records->file, record, &map->map))
         return 0;
     map->record = *record;
+    map->text = NULL;
+    map->text_gap = map->text_stays = false;
     map->time_ns = 0;
     perf_record_time(records->file, record, &map->time_ns);
     map->synthesized = map->time_ns == 0;

@@ -8,6 +8,7 @@
  */
 #include "injector/native/frame_section.h"
 #include "injector/recording/perf_data/perf_format.h"
+#include "injector/unwind/code_rule.h"
 #include "injector/unwind/return_slot.h"
 #include "injector/unwind/stacks/user_stacks.h"
 #include "tests/fuzz/fuzz_target.h"
@@ -68,12 +69,25 @@ static enum unwind_result step_by_table(struct input *input, struct unwind_step 
     return result;
 }
 
+/* The bytes of the stack stand for the code. */
+static enum unwind_result step_by_code(struct input *input, struct unwind_step *step,
+                                       struct unwind_frame *frame)
+{
+    struct unwind_rule rule = {.kind = RULE_PLACE, .place = (uint8_t)(frame->pc % PLACES)};
+    const size_t size = step->stack->size < 4096 ? (size_t)step->stack->size : 4096;
+    int found = size ? code_rule_find(&rule, input->machine, step->stack->bytes, size,
+                                      (size_t)(frame->pc % size), step->budget)
+                     : 0;
+    promise(found == rule.followed, "a rule that was found holds");
+    return unwind_by_place(step, &rule, frame);
+}
+
 static enum unwind_result step_on(struct input *input, struct unwind_step *step,
                                   struct unwind_frame *frame)
 {
     enum unwind_result result = input->no_table ? UNWIND_WRONG : step_by_table(input, step, frame);
     if (result == UNWIND_WRONG)
-        result = unwind_by_place(step, (enum code_place)(frame->pc % PLACES), frame);
+        result = step_by_code(input, step, frame);
     return result == UNWIND_WRONG ? unwind_by_slot(step, frame) : result;
 }
 

@@ -489,6 +489,17 @@ static int run_recorder(struct record_run *run, struct findings *findings)
     return 0;
 }
 
+/* Read what they have not written, while they are there. */
+static int keep_unwritten(struct record_run *run, struct findings *findings)
+{
+    const struct record_options *options = run->options;
+    for (size_t i = 0; i < options->pid_count; i++)
+        if (kept_records_take(&run->kept, (uint32_t)options->pids[i],
+                              options->keeps ? run->folder.dumps : NULL, findings))
+            return -1;
+    return 0;
+}
+
 /* A signal that comes between attaching and recording ends the recording, not this program. */
 static int attach_and_record(struct record_run *run, struct findings *findings)
 {
@@ -503,7 +514,7 @@ static int attach_and_record(struct record_run *run, struct findings *findings)
     sigaddset(&ending, SIGPIPE);
     sigprocmask(SIG_BLOCK, &ending, &old);
     int result = attached_processes_begin(&run->attached, run->options, findings) ||
-                         run_recorder(run, findings)
+                         run_recorder(run, findings) || keep_unwritten(run, findings)
                      ? -1
                      : 0;
     forget_signals(&ending);
@@ -548,6 +559,7 @@ void record_run_release(struct record_run *run, bool keeps)
     program_free(&run->program);
     attached_processes_free(&run->attached);
     growing_recording_free(&run->recording);
+    kept_records_free(&run->kept);
     free(run->end.perf_said);
     free(run->raw);
 }
@@ -640,7 +652,7 @@ static int add_unmapped_dumps(const struct record_run *run, struct record_output
     return 0;
 }
 
-static int inject_it(const struct record_run *run, struct record_output *output,
+static int inject_it(struct record_run *run, struct record_output *output,
                      struct findings *findings)
 {
     struct inject_options options;
@@ -651,6 +663,7 @@ static int inject_it(const struct record_run *run, struct record_output *output,
         options.names_none = &output->names_none;
         options.follows_pointers = stacks_of(run) && strcmp(stacks_of(run), "fp") == 0;
         options.request.root = run->program.command.root;
+        options.request.unwritten = kept_records_source(&run->kept);
         options.quiet = run->options->quiet;
         options.verbose = run->options->verbose;
         if (run->options->words &&

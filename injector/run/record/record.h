@@ -8,6 +8,7 @@
 #include "injector/recording/host/event_choice.h"
 #include "injector/run/program/program.h"
 #include "injector/run/record/attached_processes.h"
+#include "injector/run/record/kept_records.h"
 #include "injector/run/record/record_options.h"
 #include "injector/run/record/recorder.h"
 #include "injector/run/record/run_folder.h"
@@ -27,6 +28,7 @@ struct record_run {
     struct attached_processes attached;
     struct growing_recording recording;
     struct recorder_end end;
+    struct kept_records kept;
     struct timespec start;
     bool recorded;
 };

@@ -200,6 +200,7 @@ int user_stacks_unwind(struct user_stacks *stacks, const struct user_stacks_opti
                  inlined_frames_begin(&stacks->inlined, &stacks->source, options->calls) ||
                  (unwinds && stack_walker_begin(&stacks->walker, &stacks->source, machine, &walk));
     result = result || unwind_all(&run);
+    native_files_report(&stacks->walker.files, findings);
     free(run.samples);
     return result ? report_failure(findings, "out of memory") : interruption_check(findings);
 }
