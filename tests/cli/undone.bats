@@ -152,3 +152,35 @@ at_all_moments() {
     grep -q 'jit-.*\.dump' /proc/$served/maps || complain "it is off"
     perfjit detach -q $served
 }
+
+# ---- Failures have names ----
+
+@test "a zombie, a directory that was removed, a disk that was full when perf was to end" {
+    mkdir run && cd run
+    run --separate-stderr python3 -c 'import os, subprocess, sys, time
+child = os.fork()
+if child == 0: os._exit(0)
+while open(f"/proc/{child}/stat").read().split()[2] != "Z": time.sleep(0.01)
+sys.exit(subprocess.run(sys.argv[1:] + [str(child)]).returncode)' "$BUILD/perfjit" record -o r -p
+    exits 1
+    says "is a zombie"
+    mkdir gone
+    # shellcheck disable=SC2016 # for the inner shell
+    run --separate-stderr "$BUILD/perfjit" record -o gone/r -- sh -c "rm -r gone; exec $program"
+    exits 1
+    says "gone: the directory was removed meanwhile, with what was recorded"
+    [[ $stderr != *"is left"* ]] || complain "$stderr"
+    # perf's own file comes to the limit, which perf sees when it writes all.
+    # shellcheck disable=SC2086 # words
+    run --separate-stderr bash -c 'ulimit -f 10; exec "$@"' - "$BUILD/perfjit" record -q -F 200 -o r -- $program
+    exits 1
+    says "its file came to the file size limit (ulimit -f)"
+    [ -z "$(left)" ] || complain "$(left)"
+}
+
+@test "no sample in JIT code has a name: 3, also with --duration" {
+    mkdir run && cd run
+    run --separate-stderr "$BUILD/perfjit" record -o r --duration 0.3 -- sh -c "unset PERFJIT; exec $program"
+    exits 3
+    says "stay [unknown]"
+}
