@@ -44,6 +44,7 @@ left() {
         -not -name '*.perf.data' -not -name '*.perf.data.dso' -not -name '*.bench'
     [ ! -e r.perf.data.dso ] || [ -e r.perf.data ] || echo r.perf.data.dso
     [ -z "${attached-}" ] || grep 'jit-.*\.dump' "/proc/$served/maps" || :
+    [ -z "${served-}" ] || ! grep -q '^State:.T (stopped)' "/proc/$served/status" || echo "$served is stopped"
 }
 
 # nothing_left SIGNAL MS NEXT...: after kill -9 the command NEXT runs first, and the keeper has a moment.
