@@ -10,7 +10,17 @@ load helper
 forms="precise user-callchains kernel-callchains guest guest-chains hypervisor lbr"
 deferred="deferred deferred-early deferred-late deferred-twice deferred-strange"
 
-each_form="forms/C-0-threads-made-elsewhere-stream-fp forms/a-stream-fp forms/a-group-read-with-its-leader-file-fp forms/a-pid-that-is-used-again-stream-fp forms/a-program-and-its-children-file-fp forms/a-tracepoint-that-none-counts-file-fp forms/addresses-pages-and-weights-stream-fp forms/exec-stream-fp forms/lost-events-file-fp forms/namespaces-stream-fp forms/overwrite-file-dwarf forms/p-stream-fp forms/per-thread-stream-fp forms/perf-s-own-clock-stream-fp forms/perf-sched-record-file-fp forms/s-stream-fp forms/snapshots-file-dwarf forms/switch-output-file-dwarf forms/switched-on-and-off-file-fp forms/tail-synthesize-p-file-fp forms/the-main-thread-is-gone-file-fp forms/threads-file-dwarf forms/two-containers-namespaces-stream-fp forms/z-stream-fp forms/a-file-dwarf inlined_frames/fp luajit/load options/threads recordings/two-sample-types runtimes/node rows/demo"
+each_form="
+    forms/C-0-threads-made-elsewhere-stream-fp forms/a-stream-fp forms/a-group-read-with-its-leader-file-fp
+    forms/a-pid-that-is-used-again-stream-fp forms/a-program-and-its-children-file-fp
+    forms/a-tracepoint-that-none-counts-file-fp forms/addresses-pages-and-weights-stream-fp forms/exec-stream-fp
+    forms/lost-events-file-fp forms/namespaces-stream-fp forms/overwrite-file-dwarf forms/p-stream-fp
+    forms/per-thread-stream-fp forms/perf-s-own-clock-stream-fp forms/perf-sched-record-file-fp forms/s-stream-fp
+    forms/snapshots-file-dwarf forms/switch-output-file-dwarf forms/switched-on-and-off-file-fp
+    forms/tail-synthesize-p-file-fp forms/the-main-thread-is-gone-stream-dwarf forms/threads-file-dwarf
+    forms/two-containers-namespaces-stream-fp forms/z-stream-fp forms/a-file-dwarf inlined_frames/fp luajit/load
+    options/threads recordings/two-sample-types runtimes/node rows/demo
+"
 
 setup_file() {
     [ "$RECORDINGS" = stored ] || return 0
