@@ -34,6 +34,7 @@ TIER = re.compile(r' \[(tier\d+|stub)\]$')
 INLINED = ' (inlined)'
 PLACE = re.compile(r' (/|file:|node:|wasm:)[^ ]*:\d+(:\d+)?$')
 TIER_BEFORE = re.compile(r"^((JS|Eval|Script|LazyCompile|Function):[~*^+']*|JSC-\w+: )")
+PYTHON_PLACE = re.compile(r'^py::(.+):(/.*|<[^<>]*>)$')
 LUAJIT_TRACE = re.compile(r'TRACE \d+ .*')
 
 
@@ -45,7 +46,7 @@ def plain(name):
         return '[kernel]'
     if name in NOT_THERE or re.fullmatch(r'0|(0x)?[0-9a-f]{16}|0x[0-9a-f]+', name):
         return '[unknown]'
-    name = TIER_BEFORE.sub('', PLACE.sub('', name)) or '(anonymous)'
+    name = TIER_BEFORE.sub('', PLACE.sub('', PYTHON_PLACE.sub(r'\1', name))) or '(anonymous)'
     return LUAJIT_TRACE.sub('TRACE', name)
 
 
