@@ -7,7 +7,7 @@
 #include "injector/log/lines/code_lines.h"
 #include "injector/log/lines/line_entry.h"
 #include "injector/profile/frame_name.h"
-#include "injector/recording/host/injected_image.h"
+#include "injector/recording/injected_map.h"
 #include "injector/recording/perf_data/perf_format.h"
 #include "injector/text/file_name.h"
 
