@@ -167,7 +167,7 @@ static struct named_shares count_named(const struct view_input *input)
     struct named_shares shares = {.named = 0};
     for (size_t i = 0; i < profile->sample_count; i++) {
         const struct call_sample *sample = &profile->samples[i];
-        if (!profile_choice_has(&input->choice, profile, sample))
+        if (!profile_choice_has(&input->choice, sample))
             continue;
         uint64_t weight = profile_choice_weight(&input->choice, sample);
         const struct call_frame *frame = innermost(profile, sample);
@@ -191,8 +191,7 @@ static int find_most_unknown(const struct view_input *input, const struct call_f
     for (size_t i = 0; weights && i < profile->sample_count; i++) {
         const struct call_sample *sample = &profile->samples[i];
         const struct call_frame *frame = innermost(profile, sample);
-        if (!frame || !is_unknown(profile, frame) ||
-            !profile_choice_has(&input->choice, profile, sample))
+        if (!frame || !is_unknown(profile, frame) || !profile_choice_has(&input->choice, sample))
             continue;
         uint64_t *weight = &weights[frame - profile->frames];
         *weight += profile_choice_weight(&input->choice, sample);
@@ -293,7 +292,7 @@ static void put_unknown_callers(const struct view_input *input)
     if (!file->data || !perf_file_has_chains(file) || were_copied(file))
         return;
     for (size_t i = 0; i < profile->sample_count; i++)
-        if (profile_choice_has(&input->choice, profile, &profile->samples[i]) &&
+        if (profile_choice_has(&input->choice, &profile->samples[i]) &&
             has_unknown_caller(profile, &profile->samples[i]))
             unknown += profile_choice_weight(&input->choice, &profile->samples[i]);
     if ((double)unknown > MANY_UNKNOWN * (double)input->totals.all)
@@ -312,7 +311,7 @@ static void put_activities(const struct view_input *input)
     const char *before = "in the runtime: ";
     bool made = activity_map_make(&map, profile) == 0;
     for (size_t i = 0; made && i < profile->sample_count; i++)
-        if (profile_choice_has(&input->choice, profile, &profile->samples[i]))
+        if (profile_choice_has(&input->choice, &profile->samples[i]))
             weights[activity_of(&map, &profile->samples[i])] +=
                 profile_choice_weight(&input->choice, &profile->samples[i]);
     activity_map_free(&map);
@@ -402,7 +401,7 @@ static int put_json(const struct view_input *input, const struct report_view *vi
     struct json_writer json = {.stream = stdout};
     size_t samples = 0;
     for (size_t i = 0; i < view->profile->sample_count; i++)
-        samples += profile_choice_has(&view->choice, view->profile, &view->profile->samples[i]);
+        samples += profile_choice_has(&view->choice, &view->profile->samples[i]);
     json_object(&json, NULL);
     put_text(&json, "event", view->profile, event->name);
     json_text(&json, "unit",
@@ -449,7 +448,7 @@ static bool is_python(const struct view_input *input)
     uint64_t weight = 0;
     for (size_t i = 0; i < profile->sample_count; i++) {
         const struct call_sample *sample = &profile->samples[i];
-        uint32_t node = profile_choice_has(&input->choice, profile, sample) ? sample->node : 0;
+        uint32_t node = profile_choice_has(&input->choice, sample) ? sample->node : 0;
         for (; node; node = profile->nodes[node].parent) {
             const struct call_frame *frame = &profile->frames[profile->nodes[node].frame];
             if (frame->kind == FRAME_JIT &&

@@ -93,7 +93,7 @@ static void put_samples(const struct flamegraph_request *request, struct json_wr
         const struct call_sample *sample = &profile->samples[i];
         const int64_t now =
             column == SAMPLE_TIME ? (int64_t)(call_sample_since(sample, first) / 1000) : 0;
-        if (!profile_choice_has(&request->choice, profile, sample))
+        if (!profile_choice_has(&request->choice, sample))
             continue;
         switch (column) {
         case SAMPLE_NODE:
