@@ -57,6 +57,7 @@ static void write_all(const struct run *run)
     const struct export_request request = {&run->calls, &run->functions, &run->totals, run->choice,
                                            "fuzz.data"};
     const struct flamegraph_request graph = {.profile = &run->calls,
+                                             .width = 1200,
                                              .totals = &run->totals,
                                              .choice = run->choice,
                                              .title = "fuzz.data"};

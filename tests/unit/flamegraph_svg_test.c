@@ -41,7 +41,7 @@ static char *draw(uint64_t wide)
     assert_int_equal(profile_functions_find(&functions, &profile), 0);
     assert_int_equal(profile_totals_count(&totals, &profile, &functions, &all), 0);
     const struct flamegraph_request request = {
-        .profile = &profile, .totals = &totals, .choice = all, .title = "title"};
+        .profile = &profile, .totals = &totals, .choice = all, .title = "title", .width = 1200};
     assert_int_equal(flamegraph_svg_write(&request, stream), 0);
     fclose(stream);
     profile_totals_free(&totals);

@@ -1,6 +1,7 @@
 /* See flamegraph_page.h.  profile.js describes the data in the page. */
 #include "injector/profile/flamegraph/flamegraph_page.h"
 
+#include "injector/profile/activity.h"
 #include "injector/profile/flamegraph/markup.h"
 #include "injector/profile/flamegraph/page_parts.h"
 #include "injector/text/json_writer.h"
@@ -81,14 +82,14 @@ static void put_tables(const struct flamegraph_request *request, struct json_wri
 
 enum sample_column { SAMPLE_NODE, SAMPLE_THREAD, SAMPLE_WEIGHT, SAMPLE_TIME };
 
-/* Times are in us, each less the one before, which keeps them short. */
+/* Times are in us since the recording's first sample, as --time has them, each less the one before,
+ * which keeps them short. */
 static void put_samples(const struct flamegraph_request *request, struct json_writer *json,
                         enum sample_column column)
 {
     const struct call_profile *profile = request->profile;
     int64_t before = 0;
-    const uint64_t first =
-        column == SAMPLE_TIME ? profile_choice_first_ns(&request->choice, profile) : 0;
+    const uint64_t first = column == SAMPLE_TIME ? profile_choice_first_ns(NULL, profile) : 0;
     for (size_t i = 0; i < profile->sample_count; i++) {
         const struct call_sample *sample = &profile->samples[i];
         const int64_t now =
@@ -111,6 +112,28 @@ static void put_samples(const struct flamegraph_request *request, struct json_wr
             break;
         }
     }
+}
+
+/* ---- Activities ---- */
+
+/* Without memory they are missing, and the page has no colours in its lanes. */
+static void put_activities(const struct flamegraph_request *request, struct json_writer *json)
+{
+    const struct call_profile *profile = request->profile;
+    struct activity_map map;
+    if (activity_map_make(&map, profile) == 0) {
+        json_object(json, "activities");
+        json_array(json, "node");
+        for (size_t i = 0; i < profile->node_count; i++)
+            json_number(json, NULL, map.of_node[i]);
+        json_end_array(json);
+        json_array(json, "thread");
+        for (size_t i = 0; i < profile->thread_count; i++)
+            json_number(json, NULL, map.of_thread[i]);
+        json_end_array(json);
+        json_end_object(json);
+    }
+    activity_map_free(&map);
 }
 
 /* ---- Differences ---- */
@@ -166,8 +189,12 @@ static void put_data(const struct flamegraph_request *request, FILE *stream)
         json_end_array(json);
     }
     json_end_object(json);
+    if (request->wall_ns)
+        json_decimal(json, "start", (double)request->wall_ns / 1e6, 3);
     if (request->difference)
         put_difference(request, json);
+    else
+        put_activities(request, json);
     json_end_object(json);
 }
 

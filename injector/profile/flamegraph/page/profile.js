@@ -1,13 +1,19 @@
 // The profile as the page has it: strings, frames, nodes and samples by columns.
 // Parents are told by how much lower their numbers are.
 // data: { unit, strings, frames: {name, module, file, line, column, tier, kind, inlined}, nodes: {parent, frame},
-//         threads: {pid, tid, name, process}, samples: {node, thread, weight, time} (time in us, each less the one before) }
+//         threads: {pid, tid, name, process}, samples: {node, thread, weight, time} (time in us since the recording's first sample, each
+//         less the one before), start (the clock at that sample, ms; may be missing), activities: {node, thread} (may be missing) }
 function openProfile(data) {
     const times = new Float64Array(data.samples.time.length);
     let now = 0;
     for (let i = 0; i < times.length; i++) times[i] = now += data.samples.time[i];
     const parent = Int32Array.from(data.nodes.parent, (less, i) => i - less);
-    return { ...data, nodes: { parent, frame: Int32Array.from(data.nodes.frame) }, times, depths: depthsOf(parent) };
+    let first = Infinity, last = 0;
+    for (const time of times) {
+        first = Math.min(first, time);
+        last = Math.max(last, time);
+    }
+    return { ...data, nodes: { parent, frame: Int32Array.from(data.nodes.frame) }, times, first: Math.min(first, last), last: last + 1, depths: depthsOf(parent) };
 }
 
 function depthsOf(parents) {
@@ -20,16 +26,28 @@ function frameName(profile, frame) {
     return profile.strings[profile.frames.name[frame]];
 }
 
+// Whether the samples have times: something ran after something else.
+function hasTimes(profile) {
+    return profile.last > profile.first + 1;
+}
+
 function framePlace(profile, frame) {
     const file = profile.strings[profile.frames.file[frame]];
     const place = [file, profile.frames.line[frame], profile.frames.column[frame]];
     return file ? place.filter((part) => part).join(":") : profile.strings[profile.frames.module[frame]];
 }
 
+// The place as it is in a box: the file without its directories.
+function shortPlace(profile, frame) {
+    const file = profile.strings[profile.frames.file[frame]], line = profile.frames.line[frame];
+    return file ? file.slice(file.lastIndexOf("/") + 1) + (line ? ":" + line : "") : "";
+}
+
 // What a frame is: the tier, or the kind, and whether it was inlined.
 function frameKind(profile, frame) {
     const tier = profile.strings[profile.frames.tier[frame]];
     const kind = kinds[profile.frames.kind[frame]];
+    if (profile.isMerged && framesOfSeveralTiers(profile)[frame]) return kind + ", all tiers";
     return (tier ? kind + ", " + tier : kind) + (profile.frames.inlined[frame] ? ", inlined" : "");
 }
 
