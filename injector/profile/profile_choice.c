@@ -18,10 +18,17 @@ enum { HALF_DAY_S = 12 * 3600, DAY_S = 24 * 3600, LIST_BYTES = 512 };
 
 /* ---- Samples ---- */
 
+/* perf writes what is left of --off-cpu with a time behind all others, ~0 << 32. */
+static bool has_time(const struct call_sample *sample)
+{
+    return sample->time_ns && sample->time_ns <= INT64_MAX;
+}
+
 bool profile_choice_has(const struct profile_choice *choice, const struct call_sample *sample)
 {
-    const bool in_time = !choice->to_ns || (sample->time_ns && sample->time_ns >= choice->from_ns &&
-                                            sample->time_ns < choice->to_ns);
+    const bool in_time =
+        !choice->to_ns ||
+        (has_time(sample) && sample->time_ns >= choice->from_ns && sample->time_ns < choice->to_ns);
     return (choice->event == PROFILE_ALL || choice->event == sample->event) && in_time &&
            !(choice->left_out && choice->left_out[sample->thread]);
 }
@@ -32,7 +39,7 @@ uint64_t profile_choice_first_ns(const struct profile_choice *choice,
     uint64_t first = UINT64_MAX;
     for (size_t i = 0; i < profile->sample_count; i++) {
         const struct call_sample *sample = &profile->samples[i];
-        if (sample->time_ns && sample->time_ns < first &&
+        if (has_time(sample) && sample->time_ns < first &&
             (!choice || profile_choice_has(choice, sample)))
             first = sample->time_ns;
     }
@@ -41,7 +48,7 @@ uint64_t profile_choice_first_ns(const struct profile_choice *choice,
 
 uint64_t call_sample_since(const struct call_sample *sample, uint64_t first_ns)
 {
-    return sample->time_ns ? sample->time_ns - first_ns : 0;
+    return has_time(sample) ? sample->time_ns - first_ns : 0;
 }
 
 uint64_t profile_choice_weight(const struct profile_choice *choice,
@@ -122,7 +129,7 @@ static uint64_t last_ns(const struct call_profile *profile)
 {
     uint64_t last = 0;
     for (size_t i = 0; i < profile->sample_count; i++)
-        if (profile->samples[i].time_ns > last)
+        if (has_time(&profile->samples[i]) && profile->samples[i].time_ns > last)
             last = profile->samples[i].time_ns;
     return last;
 }

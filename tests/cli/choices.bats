@@ -131,3 +131,52 @@ print(time.strftime("%H:%M:%S", time.localtime(ns // 10**9)) + ".%09d" % (ns % 1
     run --separate-stderr perfjit report --time 0-99999999999999999999 fp
     exits 0
 }
+
+@test "off-CPU samples stand in the page beside the others" {
+    recording sound/tinyjit
+    sound=$(ls ./*.data | grep -v -e waited -e choice | head -1)
+    perf script -i "$sound" -F ip 2>/dev/null | tr -d ' ' | sort | uniq -c | sort -rn | awk 'NR == 1 { print $2 }' >waited.data.at
+    python3 "$here/lossy.py" waited "$sound" waited.data
+    perfjit flamegraph -q -o waited.html waited.data
+    data waited.html | jq -e '.waiting.weight == [700000000] and (.samples.weight | length) > 100 and .waiting.node[0] > 0' >/dev/null ||
+        complain "$(data waited.html | jq -c .waiting)"
+    perfjit flamegraph -q --event offcpu-time -o waited.html waited.data
+    data waited.html | jq -e '.waiting == null and .samples.weight == [700000000]' >/dev/null
+}
+
+@test "samples that perf wrote behind all time (--off-cpu of old perfs) are in no range, and do not stretch it" {
+    recording recordings/off-cpu
+    "$BUILD/producers/rare_form" off_cpu in.data off.data
+    all=$(perfjit report -q --json off.data | jq .samples)
+    inside=$(perfjit report -q --json --time 0-100000 off.data | jq .samples)
+    [ "$inside" -gt 100 ] && [ "$inside" -lt "$all" ] || complain "$inside of $all"
+    [ "$(perfjit report -q --json --time 0%-50% off.data | jq .samples)" -lt "$inside" ]
+    perfjit flamegraph -q -o off.html off.data
+    data off.html | jq -e '[foreach .samples.time[] as $t (0; . + $t)] | max < 1e9' >/dev/null
+}
+
+@test "the page tells the clock's time at the recording's first sample, and counts from it in every range" {
+    perfjit flamegraph -q -o all.html fp
+    perfjit flamegraph -q --time 50%- -o half.html fp
+    begun=$(perf script -i fp --header-only 2>/dev/null | sed -n 's/^# captured on *: //p')
+    start=$(data all.html | jq .start)
+    [ "$start" = "$(data half.html | jq .start)" ]
+    # perf says when the file was written, to the second.
+    python3 -c 'import sys, time
+start, captured = float(sys.argv[1]) / 1000, time.mktime(time.strptime(sys.argv[2].strip()))
+sys.exit(not captured - 60 < start < captured + 3)' "$start" "$begun" || complain "$start, written $begun"
+    first=$(data half.html | jq '.samples.time[0]')
+    last=$(data all.html | jq '.samples.time | add')
+    [ "$first" -ge $((last / 2 - 1)) ] && [ "$first" -lt "$last" ]
+}
+
+@test "a picture is as wide as --width says" {
+    perfjit flamegraph -q --svg --width 800 -o narrow.svg fp
+    grep -q 'viewBox="0 0 800 ' narrow.svg
+    awk -F'"' '/<rect x=/ { if ($2 + $6 > 801) exit 1; if ($2 + $6 > most) most = $2 + $6 } END { exit !(most > 790) }' narrow.svg || complain "boxes are elsewhere"
+    for width in x 99 100001 -5; do
+        run --separate-stderr perfjit flamegraph --svg --width "$width" fp
+        exits 2
+        says "--width is a number from 100 to 100000"
+    done
+}

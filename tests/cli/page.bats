@@ -229,7 +229,7 @@ clickAt(500, 30);
 check("inverted again: at once, and the same", allFrames() === 0 && drawnRows().join() === zoomed);
 byName("search").value = "f7";
 byName("search").handlers.input({ target: byName("search") });
-check("search, and the list of what is found", allFrames() < 4 && /%\u0020matched$/.test(byName("matched").textContent) && full(0, 21, 900));
+check("search, and the list of what is found", allFrames() < 4 && /%\u0020matched$/.test(byName("matched").textContent) && full(0, 20, 900));
 press("r");
 allFrames();
 check("reset", full(0, 2, 900) && location.hash === "#");

@@ -53,8 +53,10 @@ for (let ms = 0; ms < 1000; ms++) {
     else add(ms, 0, start);
     if (ms >= 200 && ms < 300) add(ms, 1, long);
 }
+const waiting = { node: [stack(...head, own), stack(long)], thread: [0, 1], weight: [300000000, 700000000], time: [100000, 400000] };
 const data = { unit: "ns", strings, frames, nodes, threads: { pid: [10, 10], tid: [10, 11], name: [text("main"), text("worker")], process: [text("main"), text("main")] }, samples,
-    start: Date.UTC(2026, 0, 2, 3, 4, 5, 250), activities: { node: nodes.frame.map((number, node) => node ? [0, 1, 4, 5, 6][frames.kind[number]] && (frames.kind[number] === 3 ? 5 : frames.kind[number] === 2 ? 4 : 1) : 6), thread: [7, 3] } };
+    start: Date.UTC(2026, 0, 2, 3, 4, 5, 250), waiting,
+    activities: samples.node.map((node, i) => samples.thread[i] ? 3 : [0, 1, 4, 5, 6][frames.kind[nodes.frame[node]]]).join("") };
 const json = JSON.stringify(data).replace(/</g, "\\u003c");
 fs.writeFileSync("page.html", fs.readFileSync("any.html", "utf8").replace(/(id="data">\n)[^]*?(<\/script>)/, (_, begin, end) => begin + json + "\n" + end));
 END
@@ -223,6 +225,26 @@ await page.mouse("mouseMoved", left + width * 0.25, lane);
 check("a lane says who and what", await page.text("#tip"), /^0\.2\d+ s  03:04:05\.\d+\nworker 10\/11: JIT compilers$/);
 await page.mouse("mouseMoved", left + width * 0.8, lane);
 check("a lane says who does not", await page.text("#tip"), /worker 10\/11: does not run$/);
+END
+}
+
+@test "where threads waited is a view of its own, with the same choices" {
+    in_browser page.html <<'END'
+await page.press("w");
+check("by key", [await page.hash(), await page.text("#details")], ["#view=waiting", "waiting: all threads\n1.000 s"]);
+await page.press("/");
+await page.type("method");
+await page.press("Enter");
+check("who waited", [await page.text("#matched"), await page.text("#details")].join(), /^1 of 1, 70\.00 % matched,void com\.example[^]*total 700\.00 ms \(70\.00 %\)/);
+await page.press("Escape", "r", "w");
+await page.evaluate("location.hash = '#view=waiting&range=0.05-0.2'");
+await page.settle();
+check("a range", await page.text("#details"), "waiting: all threads from 0.05 to 0.2 s\n300.00 ms");
+await page.evaluate("location.hash = '#view=waiting&of=t10.11'");
+await page.settle();
+check("a thread", await page.text("#details"), "waiting: worker 10/11\n700.00 ms");
+await page.press("w");
+check("back", await page.text("#details"), /^worker 10\/11\n100\.00 ms/);
 END
 }
 

@@ -40,6 +40,7 @@ class Element {
     addEventListener(type, handler) { this.handlers[type] = handler; }
     append() {}
     setAttribute() {}
+    remove() {}
     focus() {}
     matches() { return false; }
 }

@@ -69,7 +69,7 @@ static inline void add_runs(struct run_set *set, const struct made_stack *stacks
         bool is_new = run % 2;
         struct call_profile profile;
         const struct profile_choice choice = {.weight = WEIGHT_PERIOD};
-        const struct profile_event event = {0, true};
+        const struct profile_event event = {.counts_ns = true};
         assert_int_equal(call_profile_begin(&profile), 0);
         assert_int_equal(call_profile_add_event(&profile, &event), 0);
         for (size_t i = 0; i < count; i++) {

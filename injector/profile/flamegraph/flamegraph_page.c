@@ -7,6 +7,7 @@
 #include "injector/text/json_writer.h"
 
 #include <inttypes.h>
+#include <stdlib.h>
 #include <string.h>
 
 /* ---- Columns ---- */
@@ -80,60 +81,68 @@ static void put_tables(const struct flamegraph_request *request, struct json_wri
 
 /* ---- Samples ---- */
 
-enum sample_column { SAMPLE_NODE, SAMPLE_THREAD, SAMPLE_WEIGHT, SAMPLE_TIME };
+/* Samples of CHOICE.  Times are in us since the recording's first sample, as --time has them, each
+ * less the one before, which keeps them short. */
+static void put_samples(const struct call_profile *profile, const struct profile_choice *choice,
+                        struct json_writer *json, const char *name)
+{
+    enum { NODE, THREAD, WEIGHT, TIME, COLUMNS };
+    static const char *const names[COLUMNS] = {"node", "thread", "weight", "time"};
+    const uint64_t first = profile_choice_first_ns(NULL, profile);
+    json_object(json, name);
+    for (int column = NODE; column < COLUMNS; column++) {
+        int64_t before = 0;
+        json_array(json, names[column]);
+        for (size_t i = 0; i < profile->sample_count; i++) {
+            const struct call_sample *sample = &profile->samples[i];
+            const int64_t now = (int64_t)(call_sample_since(sample, first) / 1000);
+            if (!profile_choice_has(choice, sample))
+                continue;
+            if (column == TIME)
+                json_difference(json, NULL, now - before);
+            else
+                json_number(json, NULL,
+                            column == NODE     ? sample->node
+                            : column == THREAD ? sample->thread
+                                               : profile_choice_weight(choice, sample));
+            before = now;
+        }
+        json_end_array(json);
+    }
+    json_end_object(json);
+}
 
-/* Times are in us since the recording's first sample, as --time has them, each less the one before,
- * which keeps them short. */
-static void put_samples(const struct flamegraph_request *request, struct json_writer *json,
-                        enum sample_column column)
+/* Where threads waited, beside what they did: as long as they waited there. */
+static void put_waiting(const struct flamegraph_request *request, struct json_writer *json)
 {
     const struct call_profile *profile = request->profile;
-    int64_t before = 0;
-    const uint64_t first = column == SAMPLE_TIME ? profile_choice_first_ns(NULL, profile) : 0;
-    for (size_t i = 0; i < profile->sample_count; i++) {
-        const struct call_sample *sample = &profile->samples[i];
-        const int64_t now =
-            column == SAMPLE_TIME ? (int64_t)(call_sample_since(sample, first) / 1000) : 0;
-        if (!profile_choice_has(&request->choice, sample))
-            continue;
-        switch (column) {
-        case SAMPLE_NODE:
-            json_number(json, NULL, sample->node);
-            break;
-        case SAMPLE_THREAD:
-            json_number(json, NULL, sample->thread);
-            break;
-        case SAMPLE_WEIGHT:
-            json_number(json, NULL, profile_choice_weight(&request->choice, sample));
-            break;
-        case SAMPLE_TIME:
-            json_difference(json, NULL, now - before);
-            before = now;
-            break;
+    struct profile_choice choice = request->choice;
+    choice.weight = WEIGHT_PERIOD;
+    for (choice.event = 0; choice.event < profile->event_count; choice.event++)
+        if (profile->events[choice.event].off_cpu && choice.event != request->choice.event) {
+            put_samples(profile, &choice, json, "waiting");
+            return;
         }
-    }
 }
 
 /* ---- Activities ---- */
 
-/* Without memory they are missing, and the page has no colours in its lanes. */
+/* A digit for each sample.  Without memory they are missing, and the lanes have no colours. */
 static void put_activities(const struct flamegraph_request *request, struct json_writer *json)
 {
     const struct call_profile *profile = request->profile;
+    char *digits = malloc(profile->sample_count + 1);
     struct activity_map map;
-    if (activity_map_make(&map, profile) == 0) {
-        json_object(json, "activities");
-        json_array(json, "node");
-        for (size_t i = 0; i < profile->node_count; i++)
-            json_number(json, NULL, map.of_node[i]);
-        json_end_array(json);
-        json_array(json, "thread");
-        for (size_t i = 0; i < profile->thread_count; i++)
-            json_number(json, NULL, map.of_thread[i]);
-        json_end_array(json);
-        json_end_object(json);
+    size_t count = 0;
+    if (activity_map_make(&map, profile) == 0 && digits) {
+        for (size_t i = 0; i < profile->sample_count; i++)
+            if (profile_choice_has(&request->choice, &profile->samples[i]))
+                digits[count++] = (char)('0' + activity_of(&map, &profile->samples[i]));
+        digits[count] = '\0';
+        json_text(json, "activities", digits);
     }
     activity_map_free(&map);
+    free(digits);
 }
 
 /* ---- Differences ---- */
@@ -169,10 +178,6 @@ static const char *unit_of(const struct flamegraph_request *request)
 
 static void put_data(const struct flamegraph_request *request, FILE *stream)
 {
-    static const char *const columns[] = {[SAMPLE_NODE] = "node",
-                                          [SAMPLE_THREAD] = "thread",
-                                          [SAMPLE_WEIGHT] = "weight",
-                                          [SAMPLE_TIME] = "time"};
     const struct call_profile *profile = request->profile;
     struct json_writer writer = {.stream = stream, .viewed = true, .shown = true}, *json = &writer;
     json_object(json, NULL);
@@ -182,13 +187,8 @@ static void put_data(const struct flamegraph_request *request, FILE *stream)
         json_text(json, NULL, call_profile_string(profile, i));
     json_end_array(json);
     put_tables(request, json);
-    json_object(json, "samples");
-    for (int column = SAMPLE_NODE; column <= SAMPLE_TIME; column++) {
-        json_array(json, columns[column]);
-        put_samples(request, json, (enum sample_column)column);
-        json_end_array(json);
-    }
-    json_end_object(json);
+    put_samples(profile, &request->choice, json, "samples");
+    put_waiting(request, json);
     if (request->wall_ns)
         json_decimal(json, "start", (double)request->wall_ns / 1e6, 3);
     if (request->difference)

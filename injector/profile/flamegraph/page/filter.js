@@ -46,21 +46,18 @@ function filterProfile(profile, hide, fold) {
         if (!first.has(functions[number])) first.set(functions[number], number);
         return first.get(functions[number]);
     });
-    const to = new Int32Array(count), parents = [0], frames = [0], child = [0], next = [0], heads = new Map();
+    const to = new Int32Array(count), parents = [0], frames = [0], child = [0], next = [0], further = new Map();
     const place = (above, number) => { // the node of a frame below another, which is made if there is none
-        let seen = 0;
-        for (let at = child[above]; at; at = next[at]) {
-            if (frames[at] === number) return at;
-            if (++seen > 16) break; // with many children the search goes by a table
-        }
+        let seen = 0; // the first 16 children are a list, further ones are in a table
+        for (let at = child[above]; at; at = next[at], seen++) if (frames[at] === number) return at;
         const key = above * profile.frames.name.length + number;
-        if (seen > 16 && heads.has(key)) return heads.get(key);
+        if (seen >= 16 && further.has(key)) return further.get(key);
         const node = parents.push(above) - 1;
         frames.push(number);
         child.push(0);
-        next.push(child[above]);
-        child[above] = node;
-        heads.set(key, node);
+        next.push(seen < 16 ? child[above] : 0);
+        if (seen < 16) child[above] = node;
+        else further.set(key, node);
         return node;
     };
     for (let i = 1; i < count; i++) {

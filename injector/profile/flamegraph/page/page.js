@@ -21,7 +21,7 @@ function startPage() {
     function readHash() {
         const words = new URLSearchParams(location.hash.slice(1)), list = (name, known) => (words.get(name) || "").split(".").filter((word) => known.includes(word));
         const view = words.get("view");
-        return { view: !whole.difference && ["flame", "inverted", "time"].includes(view) ? view : "flame", scope: words.get("of") || "all",
+        return { view: !whole.difference && ["flame", "inverted", "time", ...(whole.waiting ? ["waiting"] : [])].includes(view) ? view : "flame", scope: words.get("of") || "all",
             search: words.get("search") || "", path: (words.get("zoom") || "").split(".").filter(Boolean).map(Number),
             span: readRange(words.get("span"), whole.first, whole.last) || [], range: readRange(words.get("range"), whole.first, whole.last),
             hide: list("hide", hideable), fold: list("fold", foldable) };
@@ -72,9 +72,9 @@ function startPage() {
     }
 
     function takeProfile() {
-        const key = state.hide.join(".") + "|" + state.fold.join(".");
+        const source = state.view === "waiting" ? whole.waiting : whole, key = [source === whole, state.hide.join("."), state.fold.join(".")].join("|");
         if (filtered.size > 6) filtered.clear();
-        if (!filtered.has(key)) filtered.set(key, filterProfile(whole, state.hide, state.fold));
+        if (!filtered.has(key)) filtered.set(key, filterProfile(source, state.hide, state.fold));
         profile = filtered.get(key);
         return key;
     }
@@ -93,13 +93,14 @@ function startPage() {
 
     // The time view shows all time, and the range in it.
     function treeFor(view) {
+        if (view === "waiting") view = "flame"; // of another profile
         const make = { flame: flameTree, inverted: invertedTree, time: timeRows }[view];
         return cache.trees[view] = cache.trees[view] || make(profile, scopeNow());
     }
 
     // The other views and what a tooltip needs, in pieces, while nobody waits for anything.
     function makeAhead(own) {
-        if (whole.difference || !globalThis.requestIdleCallback) return;
+        if (whole.difference || state.view === "waiting" || !globalThis.requestIdleCallback) return;
         const steps = otherViews();
         const go = (idle) => {
             while (cache === own && idle.timeRemaining() > 2) if (steps.next().done) return;
@@ -510,7 +511,7 @@ function startPage() {
     }
 
     function lookAtFunction(frame) {
-        if (state.view !== "flame") go({ view: "flame", path: [], span: [] });
+        if (state.view !== "flame" && state.view !== "waiting") go({ view: "flame", path: [], span: [] });
         const tree = treeNow(), functions = functionsOf(profile);
         let best = 0;
         for (let i = 1; i < tree.count; i++) if (functions[tree.frame[i]] === functions[frame] && (!best || tree.total[i] > tree.total[best])) best = i;
@@ -601,7 +602,7 @@ function startPage() {
     }
 
     function titleNow() {
-        return scopeNow().title + (state.range ? " from " + rangeText(state.range).replace("-", " to ") + " s" : "");
+        return (state.view === "waiting" ? "waiting: " : "") + scopeNow().title + (state.range ? " from " + rangeText(state.range).replace("-", " to ") + " s" : "");
     }
 
     function boxAt(event) {
@@ -706,6 +707,7 @@ function startPage() {
         ArrowLeft: () => move(-1, 0), ArrowRight: () => move(1, 0), ArrowUp: () => move(0, -1), ArrowDown: () => move(0, 1),
         Enter: () => zoomTo(shown.boxes.find((box) => box.id === focus)), Escape: outwards, "/": () => byId("search").focus(), r: reset,
         i: () => go({ view: state.view === "inverted" ? "flame" : "inverted", path: [], span: [] }),
+        w: () => { if (whole.waiting) go({ view: state.view === "waiting" ? "flame" : "waiting", path: [], span: [] }); },
         t: () => go({ view: state.view === "time" ? "flame" : "time", path: [], span: [] }),
         n: () => step(1), N: () => step(-1), m: () => toggle("hide", "others"), a: () => select(null),
         "+": inTime(() => zoomTime(0.5, middle())), "=": inTime(() => zoomTime(0.5, middle())), "-": inTime(() => zoomTime(2, middle())),
@@ -744,6 +746,7 @@ function startPage() {
 
     if (whole.difference) for (const item of [byId("view").parentElement, byId("scope").parentElement, byId("views")]) item.hidden = true;
     if (whole.difference || !hasTimes(whole)) byId("ranges").hidden = true;
+    if (!whole.waiting) byId("waiting").remove();
     for (const scope of scopes) byId("scope").append(new Option(scope.title || scope.id, scope.id));
     addFilters("hide", hideable);
     addFilters("fold", foldable);

@@ -2,18 +2,24 @@
 // Parents are told by how much lower their numbers are.
 // data: { unit, strings, frames: {name, module, file, line, column, tier, kind, inlined}, nodes: {parent, frame},
 //         threads: {pid, tid, name, process}, samples: {node, thread, weight, time} (time in us since the recording's first sample, each
-//         less the one before), start (the clock at that sample, ms; may be missing), activities: {node, thread} (may be missing) }
+//         less the one before), waiting: the same of off-CPU time, in ns (may be missing), start (the clock at that sample, ms; may be missing), activities: a digit for each sample (may be missing) }
 function openProfile(data) {
-    const times = new Float64Array(data.samples.time.length);
-    let now = 0;
-    for (let i = 0; i < times.length; i++) times[i] = now += data.samples.time[i];
+    const times = timesOf(data.samples);
     const parent = Int32Array.from(data.nodes.parent, (less, i) => i - less);
     let first = Infinity, last = 0;
     for (const time of times) {
         first = Math.min(first, time);
         last = Math.max(last, time);
     }
-    return { ...data, nodes: { parent, frame: Int32Array.from(data.nodes.frame) }, times, first: Math.min(first, last), last: last + 1, depths: depthsOf(parent) };
+    const profile = { ...data, nodes: { parent, frame: Int32Array.from(data.nodes.frame) }, times, first: Math.min(first, last), last: last + 1, depths: depthsOf(parent) };
+    if (data.waiting && data.waiting.node.length) profile.waiting = { ...profile, unit: "ns", samples: data.waiting, times: timesOf(data.waiting), waiting: null };
+    else profile.waiting = null;
+    return profile;
+}
+
+function timesOf(samples) {
+    let now = 0;
+    return Float64Array.from(samples.time, (since) => now += since);
 }
 
 function depthsOf(parents) {
@@ -59,7 +65,7 @@ function scopesOf(profile) {
     const seen = new Set();
     const threads = profile.threads;
     const used = new Uint8Array(threads.pid.length); // not those of another event or process
-    for (const thread of profile.samples.thread) used[thread] = 1;
+    for (const list of [profile.samples, profile.waiting ? profile.waiting.samples : { thread: [] }]) for (const thread of list.thread) used[thread] = 1;
     for (let i = 0; i < threads.pid.length; i++) {
         if (!used[i]) continue;
         const pid = threads.pid[i];
@@ -67,13 +73,14 @@ function scopesOf(profile) {
         seen.add("p" + pid);
         scopes.push({ id: "p" + pid, title: profile.strings[threads.process[i]] + " " + pid, has: (t) => threads.pid[t] === pid });
     }
-    for (let i = 0; i < threads.pid.length; i++) {
+    const firstThread = scopes.length;
+    for (let i = threads.pid.length - 1; i >= 0; i--) { // a thread's last name is the one that people know
         if (!used[i]) continue;
         const [pid, tid] = [threads.pid[i], threads.tid[i]];
         const id = "t" + pid + "." + tid;
         if (seen.has(id)) continue;
         seen.add(id);
-        scopes.push({ id, title: profile.strings[threads.name[i]] + " " + pid + "/" + tid, has: (t) => threads.pid[t] === pid && threads.tid[t] === tid });
+        scopes.splice(firstThread, 0, { id, title: profile.strings[threads.name[i]] + " " + pid + "/" + tid, has: (t) => threads.pid[t] === pid && threads.tid[t] === tid });
     }
     return scopes;
 }

@@ -58,7 +58,7 @@ function lanesOf(profile) {
         if (!lanes.has(id)) lanes.set(id, { pid: pid[thread[i]], tid: tid[thread[i]], thread: thread[i], samples: [] });
         const lane = lanes.get(id);
         lane.samples.push(i);
-        lane.thread = thread[i]; // a thread's last name is the one that people know
+        lane.thread = Math.max(lane.thread, thread[i]); // its last name
     }
     profile.lanes = [...lanes.values()].sort((a, b) => a.pid - b.pid || b.samples.length - a.samples.length);
     for (const lane of profile.lanes) lane.samples.sort((a, b) => profile.times[a] - profile.times[b]);
@@ -67,9 +67,7 @@ function lanesOf(profile) {
 }
 
 function activityOf(profile, sample) {
-    const own = profile.activities ? profile.activities.node[profile.samples.node[sample]] : 6;
-    const thread = profile.activities ? profile.activities.thread[profile.samples.thread[sample]] : 7;
-    return thread < 7 && own !== 2 && own !== 3 ? thread : own;
+    return profile.activities ? profile.activities.charCodeAt(sample) - 48 : 6;
 }
 
 // Which activity a thread had most in each of WIDTH columns; 255: it did not run.

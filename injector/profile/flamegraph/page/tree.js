@@ -202,6 +202,7 @@ function timeRows(profile, scope) {
             const id = profile.threads.pid[thread[i]] + "." + profile.threads.tid[thread[i]];
             if (!rows.has(id)) rows.set(id, { thread: thread[i], samples: [], deepest: 1 });
             rows.get(id).samples.push(i);
+            rows.get(id).thread = Math.max(rows.get(id).thread, thread[i]); // its last name
         }
     const time = { rows: [...rows.values()].sort((a, b) => b.samples.length - a.samples.length), first: Infinity, last: 0, height: 0 };
     for (const row of time.rows) {
