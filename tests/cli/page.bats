@@ -160,6 +160,41 @@ END
     node model.js
 }
 
+@test "what is hidden and folded keeps the sums of all callers, on both sides of a difference" {
+    cat "$here"/../../injector/profile/flamegraph/page/{profile,tree,tiers,filter}.js >model.js
+    many_stacks >>model.js
+    cat >>model.js <<'END'
+const check = (what, isSo) => { if (!isSo) throw new Error(what); };
+many.frames.kind = fifty.map((i) => i % 7 === 0 ? 3 : i % 5 === 0 ? 2 : 0);
+many.frames.name = fifty.map((i) => i % 20 + 1); // functions that call themselves, in other tiers
+many.frames.tier = fifty.map((i) => i > 20 ? 2 : 3);
+const profile = openProfile(many), scope = scopesOf(profile)[0], before = flameTree(profile, scope);
+profile.difference = { base: [...before.total], new: [...before.total].map((value) => value * 2), verdict: [...before.total].map(() => 0) };
+for (const hide of [[], ["kernel"], ["kernel", "native"], ["others"]]) for (const fold of [[], ["recursion"], ["tiers"], ["recursion", "tiers"]]) {
+    const filtered = filterProfile(profile, hide, fold), tree = flameTree(filtered, scope), what = hide + " " + fold;
+    check(what + ": the sum", tree.total[0] === before.total[0]);
+    for (let i = 0; i < tree.count; i++) {
+        check(what + ": a side", Math.abs(filtered.difference.base[i] - tree.total[i]) < 1e-6 && Math.abs(filtered.difference.new[i] - 2 * tree.total[i]) < 1e-6);
+        if (!i) continue;
+        const kind = filtered.frames.kind[tree.frame[i]];
+        check(what + ": a hidden frame", !(hide.length && kind === 3) && !((hide.includes("native") || hide.includes("others")) && kind === 2));
+        for (let outer = tree.parent[i]; fold.includes("recursion") && outer > 0; outer = tree.parent[outer])
+            check(what + ": a function twice", functionsOf(filtered)[tree.frame[outer]] !== functionsOf(filtered)[tree.frame[i]]);
+        for (let child = tree.first[i], names = new Set(); fold.includes("tiers") && child; child = tree.next[child]) {
+            const name = functionsOf(filtered)[tree.frame[child]];
+            check(what + ": two tiers", !names.has(name));
+            names.add(name);
+        }
+    }
+    let hidden = 0; // sum of what ends in hidden frames, and stands with a caller
+    for (let i = 1; i < before.count; i++) if (ownersOf(profile)[before.frame[i]] & hide.reduce((bits, word) => bits | 1 << hideable.indexOf(word), 0)) hidden += before.self[i];
+    const told = hiddenWeight(filtered, scope);
+    check(what + ": how much is hidden", told.all === hidden && told.of.reduce((sum, one) => sum + one, 0) === hidden);
+}
+END
+    node model.js
+}
+
 @test "boxes without text are pixels: none is missing, none is outside, and the heaviest of those that share one has it" {
     cat "$here"/../../injector/profile/flamegraph/page/canvas.js >canvas.js
     cat >>canvas.js <<'END'

@@ -42,7 +42,7 @@ function filterProfile(profile, hide, fold) {
     const functions = functionsOf(profile), isMerged = fold.includes("tiers"), isFolded = fold.includes("recursion");
     const first = new Map(), { parent, frame } = profile.nodes, count = parent.length;
     const shownAs = Int32Array.from(profile.frames.name, (_, number) => {
-        if (!isMerged) return number;
+        if (!isMerged || hidden[number]) return number;
         if (!first.has(functions[number])) first.set(functions[number], number);
         return first.get(functions[number]);
     });
@@ -70,23 +70,28 @@ function filterProfile(profile, hide, fold) {
         }
     }
     const nodes = { parent: Int32Array.from(parents), frame: Int32Array.from(frames) };
-    const difference = profile.difference && foldDifference(profile, to, nodes.parent.length);
+    const difference = profile.difference && foldDifference(profile, to, nodes.parent);
     return { ...profile, difference, nodes, samples: { ...profile.samples, node: Int32Array.from(profile.samples.node, (node) => to[node]) }, depths: depthsOf(nodes.parent),
         hidden, isMerged, source: profile };
 }
 
-// The values of both sides by the nodes that TO leads to. The verdict is that of the largest stack of those that are one.
-function foldDifference({ difference, nodes }, to, count) {
-    const base = new Float64Array(count), now = new Float64Array(count), verdict = new Int8Array(count), largest = new Float64Array(count).fill(-1);
+// The values of both sides by the nodes that TO leads to, of which PARENTS are the callers: what each node has itself, added up anew.
+// The verdict is that of the largest stack of those that are one.
+function foldDifference({ difference, nodes }, to, parents) {
+    const largest = new Float64Array(parents.length).fill(-1), verdict = new Int8Array(parents.length);
     for (let i = 0; i < to.length; i++) {
-        const above = i ? to[nodes.parent[i]] : -1, most = Math.max(difference.base[i], difference.new[i]);
-        if (above !== to[i]) { // with all that is below it; what goes on in the same node is in its sum
-            base[to[i]] += difference.base[i];
-            now[to[i]] += difference.new[i];
-        }
+        const most = Math.max(difference.base[i], difference.new[i]);
         if (most > largest[to[i]]) [largest[to[i]], verdict[to[i]]] = [most, difference.verdict[i]];
     }
-    return { base, new: now, verdict };
+    return { base: foldValues(difference.base, nodes.parent, to, parents), new: foldValues(difference.new, nodes.parent, to, parents), verdict };
+}
+
+function foldValues(values, from, to, parents) {
+    const own = Float64Array.from(values), folded = new Float64Array(parents.length);
+    for (let i = 1; i < own.length; i++) own[from[i]] -= values[i];
+    for (let i = 0; i < own.length; i++) folded[to[i]] += own[i];
+    for (let i = folded.length - 1; i > 0; i--) folded[parents[i]] += folded[i];
+    return folded;
 }
 
 // How much of SCOPE is the time of hidden frames themselves: of each of hideable, and of all.
