@@ -2,6 +2,7 @@
 #include "injector/profile/profile_functions.h"
 
 #include "injector/text/file_name.h"
+#include "injector/text/printable_text.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
@@ -128,8 +129,9 @@ void profile_functions_put_place(const struct profile_functions *functions,
 {
     if (!functions->by_column[number])
         return;
-    fprintf(stream, " %s",
-            file_name_of(call_profile_string(profile, functions->items[number].file)));
+    putc(' ', stream);
+    printable_put(stream,
+                  file_name_of(call_profile_string(profile, functions->items[number].file)));
     profile_functions_put_line(functions, number, stream);
 }
 

@@ -64,7 +64,8 @@ static void put_function(const struct callgrind_output *out, uint32_t number, co
     fprintf(out->stream, "%sfn=", prefix);
     fprintf(out->stream, "(%" PRIu32 ")", number + 1);
     if (!out->functions[number]) {
-        fprintf(out->stream, " %s", call_profile_string(profile, function->name));
+        fputs(" ", out->stream);
+        printable_put(out->stream, call_profile_string(profile, function->name));
         profile_functions_put_place(out->request->functions, profile, number, out->stream);
     }
     putc('\n', out->stream);

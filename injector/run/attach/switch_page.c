@@ -153,6 +153,47 @@ bool switch_page_lock(const struct switch_page *page)
     return page->base != 0 || flock(page->fd, LOCK_EX | LOCK_NB) == 0 || errno != EWOULDBLOCK;
 }
 
+void switch_page_unlock(const struct switch_page *page)
+{
+    if (page->base == 0)
+        flock(page->fd, LOCK_UN);
+}
+
+static struct flock lock_of(const struct switch_page *page, enum switch_use use, short type)
+{
+    return (struct flock){.l_type = type,
+                          .l_whence = SEEK_SET,
+                          .l_start = (off_t)(page->base + (uint64_t)use),
+                          .l_len = 1};
+}
+
+static bool set_lock(const struct switch_page *page, enum switch_use use, short type)
+{
+    struct flock lock = lock_of(page, use, type);
+    return fcntl(page->fd, F_OFD_SETLK, &lock) == 0;
+}
+
+bool switch_page_use(const struct switch_page *page, enum switch_use use)
+{
+    return set_lock(page, use, F_RDLCK);
+}
+
+void switch_page_leave(const struct switch_page *page, enum switch_use use)
+{
+    set_lock(page, use, F_UNLCK);
+}
+
+bool switch_page_is_used(const struct switch_page *page, enum switch_use use)
+{
+    struct flock lock = lock_of(page, use, F_WRLCK);
+    return fcntl(page->fd, F_OFD_GETLK, &lock) == 0 && lock.l_type != F_UNLCK;
+}
+
+bool switch_page_is_last(const struct switch_page *page, enum switch_use use)
+{
+    return set_lock(page, use, F_WRLCK);
+}
+
 /* ---- What is said ---- */
 
 int switch_page_ask(const struct switch_page *page, enum attach_wanted wanted, const char *dir,

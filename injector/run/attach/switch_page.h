@@ -45,8 +45,25 @@ int switch_page_open(struct switch_page *page);
 
 void switch_page_close(struct switch_page *page);
 
-/* Keep others that ask by the same file away until it is closed.  False: another one is at it. */
+/* Keep others that ask by the same file away until it is closed, or unlocked.  False: another one
+ * is at it. */
 bool switch_page_lock(const struct switch_page *page);
+void switch_page_unlock(const struct switch_page *page);
+
+/* Recorders count themselves by locks on the page, which end with them.  The process knows nothing
+ * of it. */
+enum switch_use {
+    SWITCH_LOGGING, /* the dump is on for recorders only: the last one ends it */
+    SWITCH_READING, /* and removes it, once nobody reads it */
+    SWITCH_USES
+};
+
+/* Use it from now on, or no more.  Whether others do, is the question of switch_page_is_used; the
+ * last one asks with IS_LAST, and keeps others away until the page is closed if nobody does. */
+bool switch_page_use(const struct switch_page *page, enum switch_use use);
+void switch_page_leave(const struct switch_page *page, enum switch_use use);
+bool switch_page_is_used(const struct switch_page *page, enum switch_use use);
+bool switch_page_is_last(const struct switch_page *page, enum switch_use use);
 
 /* Ask for WANTED, with DIR or NULL.  Returns 0, or -1 with errno; *REQUEST is its number. */
 int switch_page_ask(const struct switch_page *page, enum attach_wanted wanted, const char *dir,
