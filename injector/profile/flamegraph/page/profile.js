@@ -1,20 +1,38 @@
 // The profile as the page has it: strings, frames, nodes and samples by columns.
 // Parents are told by how much lower their numbers are.
+// Nodes' columns are texts (numbersOf).
 // data: { unit, strings, frames: {name, module, file, line, column, tier, kind, inlined}, nodes: {parent, frame},
 //         threads: {pid, tid, name, process}, samples: {node, thread, weight, time} (time in us since the recording's first sample, each
 //         less the one before), waiting: the same of off-CPU time, in ns (may be missing), start (the clock at that sample, ms; may be missing), activities: a digit for each sample (may be missing) }
 function openProfile(data) {
     const times = timesOf(data.samples);
-    const parent = Int32Array.from(data.nodes.parent, (less, i) => i - less);
+    const parent = numbersOf(data.nodes.parent).map((less, i) => i - less), frame = numbersOf(data.nodes.frame);
     let first = Infinity, last = 0;
     for (const time of times) {
         first = Math.min(first, time);
         last = Math.max(last, time);
     }
-    const profile = { ...data, nodes: { parent, frame: Int32Array.from(data.nodes.frame) }, times, first: Math.min(first, last), last: last + 1, depths: depthsOf(parent) };
+    const profile = { ...data, nodes: { parent, frame }, times, first: Math.min(first, last), last: last + 1, depths: depthsOf(parent) };
     if (data.waiting && data.waiting.node.length) profile.waiting = { ...profile, unit: "ns", samples: data.waiting, times: timesOf(data.waiting), waiting: null };
     else profile.waiting = null;
     return profile;
+}
+
+// A column of numbers: a list, or a text with digits of five bits, the lowest first, and 32 more in each that another one follows.
+function numbersOf(column) {
+    if (typeof column !== "string") return Int32Array.from(column);
+    const numbers = new Int32Array(column.length), digits = new Uint8Array(128);
+    [..."ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/"].forEach((letter, digit) => { digits[letter.charCodeAt(0)] = digit; });
+    let count = 0, number = 0, shift = 0;
+    for (let i = 0; i < column.length; i++) {
+        const digit = digits[column.charCodeAt(i)];
+        number |= (digit & 31) << shift;
+        shift += 5;
+        if (digit & 32) continue;
+        numbers[count++] = number;
+        number = shift = 0;
+    }
+    return numbers.slice(0, count);
 }
 
 function timesOf(samples) {
