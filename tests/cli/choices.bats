@@ -59,6 +59,10 @@ views() {
         [ "$(views $form --time 20%-50%)" = "$(sums $form "$event" True "$(at 0.2)" "$(at 0.5)")" ]
         [ "$(views $form --time "-$(at 0.3)")" = "$(sums $form "$event" True 0 "$(at 0.3)")" ]
         [ "$(views $form --time 90%-100%)" = "$(sums $form "$event" True "$(at 0.9)" 1e9)" ]
+        # A sample at the end of a range is in the next one.
+        exact=$(awk '{ print $3 }' $form.lines | sort -n | awk 'NR == 1 { first = $1 } NR == 60 { printf "%.9f", ($1 - first) / 1e9 }')
+        [ "$(views $form --time "-$exact")" = "$(sums $form "$event" True 0 "$exact")" ]
+        [ "$(views $form --time "$exact-")" = "$(sums $form "$event" True "$exact")" ]
         total=0
         for tenth in {0..9}; do
             part=$(perfjit report -q --json --time "$((tenth * 10))%-$((tenth * 10 + 10))%" $form | jq .total)
