@@ -164,13 +164,10 @@ static bool is_unknown(const struct call_profile *profile, const struct call_fra
 static struct named_shares count_named(const struct view_input *input)
 {
     const struct call_profile *profile = &input->profile;
-    struct named_shares shares = {.named = 0};
-    for (size_t i = 0; i < profile->sample_count; i++) {
-        const struct call_sample *sample = &profile->samples[i];
-        if (!profile_choice_has(&input->choice, sample))
-            continue;
-        uint64_t weight = profile_choice_weight(&input->choice, sample);
-        const struct call_frame *frame = innermost(profile, sample);
+    struct named_shares shares = {.unknown = input->totals.of_node[0]}; /* they have no frame */
+    for (size_t i = 0; i < profile->frame_count; i++) {
+        const struct call_frame *frame = &profile->frames[i];
+        uint64_t weight = input->totals.self[i];
         if (is_unknown(profile, frame))
             shares.unknown += weight;
         else if (frame->kind == FRAME_INTERPRETER && !frame->tier)
@@ -258,6 +255,36 @@ static void put_cause(const struct view_input *input, struct findings *findings)
         printf(": most at addresses for which the recording has no mapping");
 }
 
+/* ---- What stacks have in them ---- */
+
+/* What a frame says of the stacks that it is in: the innermost that says something decides. */
+enum frame_word { FRAME_SAYS_NOTHING, FRAME_SAYS_NO, FRAME_SAYS_YES };
+
+/* The weight of the samples of whose stacks WORD_OF says yes; CALLERS: the sample's own frame can't
+ * say yes.  0 without memory. */
+static uint64_t count_stacks(const struct view_input *input,
+                             enum frame_word (*word_of)(const struct call_profile *profile,
+                                                        const struct call_frame *frame),
+                             bool callers)
+{
+    const struct call_profile *profile = &input->profile;
+    uint8_t *words = malloc(profile->frame_count + 1);
+    bool *has = calloc(profile->node_count + 1, sizeof *has);
+    uint64_t weight = 0;
+    for (size_t i = 0; words && has && i < profile->frame_count; i++)
+        words[i] = (uint8_t)word_of(profile, &profile->frames[i]);
+    for (size_t i = 1; words && has && i < profile->node_count; i++) {
+        const struct call_node *node = &profile->nodes[i];
+        const uint8_t word = words[node->frame];
+        has[i] = word == FRAME_SAYS_NOTHING ? has[node->parent] : word == FRAME_SAYS_YES;
+        if (callers && word == FRAME_SAYS_YES ? has[node->parent] : has[i])
+            weight += input->totals.of_node[i];
+    }
+    free(words);
+    free(has);
+    return weight;
+}
+
 /* Whether stacks were copied, and unwound since. */
 static bool were_copied(const struct perf_file *file)
 {
@@ -267,34 +294,25 @@ static bool were_copied(const struct perf_file *file)
            (words && memmem(words->bytes, words->size, word, strlen(word)));
 }
 
-/* Whether the chain of SAMPLE leaves the program for an address that is no code.  Beyond main that
- * means nothing: what calls main has no frame pointer in a static program. */
-static bool has_unknown_caller(const struct call_profile *profile, const struct call_sample *sample)
+/* Of a program that keeps no frame pointers a chain ends at an address that is no code.  Beyond
+ * main that means nothing: what calls main has no frame pointer in a static program. */
+static enum frame_word unknown_word(const struct call_profile *profile,
+                                    const struct call_frame *frame)
 {
-    for (uint32_t node = sample->node; node; node = profile->nodes[node].parent) {
-        const struct call_frame *frame = &profile->frames[profile->nodes[node].frame];
-        const char *name = call_profile_string(profile, frame->name);
-        if (strcmp(name, "main") == 0)
-            return false;
-        if (node != sample->node && frame->kind == FRAME_UNKNOWN && !frame->module &&
-            strcmp(name, "[unknown]") == 0)
-            return true;
-    }
-    return false;
+    const char *name = call_profile_string(profile, frame->name);
+    if (strcmp(name, "main") == 0)
+        return FRAME_SAYS_NO;
+    return frame->kind == FRAME_UNKNOWN && !frame->module && strcmp(name, "[unknown]") == 0
+               ? FRAME_SAYS_YES
+               : FRAME_SAYS_NOTHING;
 }
 
-/* Programs that keep no frame pointers end their chains at addresses that are no code. */
 static void put_unknown_callers(const struct view_input *input)
 {
     const struct perf_file *file = &input->recording.input.file;
-    const struct call_profile *profile = &input->profile;
-    uint64_t unknown = 0;
     if (!file->data || !perf_file_has_chains(file) || were_copied(file))
         return;
-    for (size_t i = 0; i < profile->sample_count; i++)
-        if (profile_choice_has(&input->choice, &profile->samples[i]) &&
-            has_unknown_caller(profile, &profile->samples[i]))
-            unknown += profile_choice_weight(&input->choice, &profile->samples[i]);
+    const uint64_t unknown = count_stacks(input, unknown_word, true);
     if ((double)unknown > MANY_UNKNOWN * (double)input->totals.all)
         printf("%.0f %% of the samples have an [unknown] caller: the program keeps no frame "
                "pointers; perf record --call-graph dwarf (perfjit record -g dwarf) finds the "
@@ -440,24 +458,19 @@ static bool ends_in(const char *text, const char *end)
     return bytes >= end_bytes && strcmp(text + bytes - end_bytes, end) == 0;
 }
 
+static enum frame_word python_word(const struct call_profile *profile,
+                                   const struct call_frame *frame)
+{
+    return frame->kind == FRAME_JIT && ends_in(call_profile_string(profile, frame->file), ".py")
+               ? FRAME_SAYS_YES
+               : FRAME_SAYS_NOTHING;
+}
+
 /* Whether most samples have a function of Python in their stacks: the code that runs is the
  * interpreter's, and the functions that people look for only call. */
 static bool is_python(const struct view_input *input)
 {
-    const struct call_profile *profile = &input->profile;
-    uint64_t weight = 0;
-    for (size_t i = 0; i < profile->sample_count; i++) {
-        const struct call_sample *sample = &profile->samples[i];
-        uint32_t node = profile_choice_has(&input->choice, sample) ? sample->node : 0;
-        for (; node; node = profile->nodes[node].parent) {
-            const struct call_frame *frame = &profile->frames[profile->nodes[node].frame];
-            if (frame->kind == FRAME_JIT &&
-                ends_in(call_profile_string(profile, frame->file), ".py"))
-                break;
-        }
-        weight += node ? profile_choice_weight(&input->choice, sample) : 0;
-    }
-    return weight > input->totals.all / 2;
+    return count_stacks(input, python_word, false) > input->totals.all / 2;
 }
 
 static int put_report(const struct view_input *input, const struct report_options *options,

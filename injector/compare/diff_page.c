@@ -161,7 +161,7 @@ int diff_page_write(FILE *stream, const struct diff_report *report)
     free(picture.samples);
     free(picture.events);
     free(picture.threads);
-    free(picture.thread_index.numbers);
+    free(picture.thread_index.places);
     free(differences);
     free(title);
     return result;

@@ -11,6 +11,8 @@
 #include "injector/text/printable_text.h"
 
 #include <argp.h>
+#include <signal.h>
+#include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -66,6 +68,19 @@ static int prepare_and_debug(const struct launch_request *request, launch_debugg
     return result;
 }
 
+static bool is_stopped(pid_t pid)
+{
+    char path[64], text[512];
+    snprintf(path, sizeof path, "/proc/%d/stat", (int)pid);
+    FILE *file = pid > 0 ? fopen(path, "re") : NULL;
+    size_t bytes = file ? fread(text, 1, sizeof text - 1, file) : 0;
+    if (file)
+        fclose(file);
+    text[bytes] = '\0';
+    const char *behind = strrchr(text, ')');
+    return behind && strncmp(behind, ") T", 3) == 0;
+}
+
 /* How many of the arguments are perfjit's; *REST: those behind "--". */
 static int own_arguments(int argc, char **argv, char ***rest)
 {
@@ -88,12 +103,17 @@ int launch_command(int argc, char **argv, const struct argp *argp, launch_debugg
     if (help_parse(argp, argc, argv, 0, &options))
         report_failure(&findings, "out of memory");
     findings.verbose = options.snapshot.verbose;
+    const pid_t pid = (pid_t)options.snapshot.pid;
+    const bool was_stopped = is_stopped(pid);
     if (!findings.failure[0])
         prepare_and_debug(&options, start, &files, &status, &findings);
     if (findings.failure[0]) {
         printable_line(stderr, "perfjit: %s", findings.failure);
         status = EXIT_FAILED;
     }
+    /* A debugger that a signal ends while it attaches leaves the process stopped. */
+    if (interruption_by_signal() && !was_stopped && is_stopped(pid))
+        kill(pid, SIGCONT);
     debugger_files_remove(&files);
     findings_free(&findings);
     snapshot_request_free(&options.snapshot);

@@ -5,7 +5,7 @@
 #include "injector/arrays/bisect.h"
 #include "injector/log/lines/code_lines.h"
 #include "injector/log/lines/line_entry.h"
-#include "injector/recording/host/injected_image.h"
+#include "injector/recording/injected_map.h"
 #include "injector/recording/perf_data/perf_format.h"
 
 #include <inttypes.h>

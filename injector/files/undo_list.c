@@ -10,13 +10,13 @@
 #include "injector/files/undo_list.h"
 
 #include "injector/files/directory_tree.h"
-#include "injector/files/full_write.h"
 #include "injector/files/temporary_place.h"
 
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
+#include <poll.h>
 #include <signal.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -34,7 +34,7 @@ enum {
     KINDS_MOST = 8,
     LIST_BYTES_MOST = 1 << 24,
     BEGIN_SECONDS = 60, /* for a new list to be locked and to get its first text */
-    PARENT_MS = 5000,   /* for the program to end, once it has closed its files */
+    LOOK_MS = 100,      /* between two looks at the program */
     END_MS = 3000,      /* for a process to end by SIGINT */
     STEP_MS = 2,
 };
@@ -208,8 +208,8 @@ static void undo_left(const char *place)
     while (directory && (entry = readdir(directory))) {
         if (strncmp(entry->d_name, prefix, sizeof prefix - 1))
             continue;
-        int fd = openat(dirfd(directory), entry->d_name,
-                        O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+        int fd =
+            openat(dirfd(directory), entry->d_name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
         if (fd >= 0 && is_left(fd) && undo_all(fd))
             unlinkat(dirfd(directory), entry->d_name, 0);
         if (fd >= 0)
@@ -238,12 +238,25 @@ static void close_files(int kept, int kept_too)
         closedir(directory);
 }
 
+/* Wait until the program says that it ends, or has ended.  By the end of the socket alone that
+ * can't be seen: its children may hold it, and it may have files to close behind that. */
+static void wait_for_end(int end_fd, pid_t program)
+{
+    struct pollfd end = {.fd = end_fd, .events = POLLIN};
+    char byte;
+    while (getppid() == program) {
+        if (poll(&end, 1, LOOK_MS) == 1) {
+            if (read(end_fd, &byte, 1) == 1)
+                return;
+            sleep_ms(STEP_MS);
+        }
+    }
+}
+
 /* Its own session: what ends the program's processes together does not end it. */
 static _Noreturn void keep(int end_fd, pid_t program)
 {
     sigset_t none;
-    char byte;
-    ssize_t got;
     sigemptyset(&none);
     for (size_t i = 0; i < sizeof ending_signals / sizeof ending_signals[0]; i++)
         signal(ending_signals[i], SIG_IGN);
@@ -251,11 +264,7 @@ static _Noreturn void keep(int end_fd, pid_t program)
     setsid();
     prctl(PR_SET_NAME, "keeper");
     close_files(end_fd, own.fd);
-    while ((got = read(end_fd, &byte, 1)) < 0 && errno == EINTR)
-        continue;
-    /* It has closed its files, but maybe not all of them. */
-    for (int ms = 0; got == 0 && ms < PARENT_MS && getppid() == program; ms += STEP_MS)
-        sleep_ms(STEP_MS);
+    wait_for_end(end_fd, program);
     if (undo_all(own.fd))
         unlink(own.path);
     _exit(EXIT_SUCCESS);
@@ -337,7 +346,7 @@ void undo_list_begin(void)
     }
     own.fd = mkostemp(own.path, O_CLOEXEC | O_APPEND);
     if (own.fd < 0 || flock(own.fd, LOCK_EX | LOCK_NB) ||
-        full_write(own.fd, WRITE_WHERE_IT_STANDS, first_text, sizeof first_text) ||
+        write(own.fd, first_text, sizeof first_text) != (ssize_t)sizeof first_text ||
         start_keeper()) {
         forget_list();
         return;
@@ -350,7 +359,7 @@ void undo_list_begin(void)
  * child of this program may write, too. */
 static bool append(char *text)
 {
-    bool wrote = text && full_write(own.fd, WRITE_WHERE_IT_STANDS, text, strlen(text) + 1) == 0;
+    bool wrote = text && write(own.fd, text, strlen(text) + 1) == (ssize_t)strlen(text) + 1;
     free(text);
     return wrote;
 }

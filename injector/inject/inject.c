@@ -21,7 +21,7 @@
 #include "injector/inject/merge/recording_merge.h"
 #include "injector/log/owner/dump_place.h"
 #include "injector/log/perf_map/perf_map_source.h"
-#include "injector/recording/host/injected_image.h"
+#include "injector/recording/injected_map.h"
 #include "injector/recording/host/live_process.h"
 #include "injector/recording/perf_data/perf_input.h"
 #include "injector/recording/perf_data/perf_pipe.h"

@@ -7,7 +7,7 @@
 #include "injector/log/lines/code_lines.h"
 #include "injector/log/lines/line_entry.h"
 #include "injector/profile/frame_name.h"
-#include "injector/recording/host/injected_image.h"
+#include "injector/recording/injected_map.h"
 #include "injector/recording/perf_data/perf_format.h"
 #include "injector/text/file_name.h"
 
@@ -40,16 +40,17 @@ struct named_address {
 static struct named_address *place_of(const struct address_names *names, struct address_key key)
 {
     size_t at = XXH3_64bits(&key, sizeof key) & (names->size - 1);
-    while (names->items[at].count && memcmp(&names->items[at].key, &key, sizeof key))
+    while (names->items[at].count &&
+           (names->items[at].key.pc != key.pc || names->items[at].key.what != key.what))
         at = (at + 1) & (names->size - 1);
     return &names->items[at];
 }
 
 static int grow(struct address_names *names)
 {
-    struct address_names larger = *names;
     if (names->count * 2 < names->size)
         return 0;
+    struct address_names larger = *names;
     larger.size = names->size ? names->size * 2 : FIRST_SIZE;
     larger.items = calloc(larger.size, sizeof *larger.items);
     if (!larger.items)
@@ -212,12 +213,12 @@ static struct frame_source source_at(const struct line_table *table, uint64_t of
     return (struct frame_source){row->file, row->line};
 }
 
-/* The calls inlined at OFFSET, of which *AT is the line; then that is where the outermost was
- * called.
+/* The calls that TABLE has inlined at OFFSET, of which *AT is the line; then that is where the
+ * outermost was called.
  */
-static int add_inlined(struct address_names *names, uint64_t offset, struct frame_source *at)
+static int add_inlined(struct address_names *names, const struct line_table *table, uint64_t offset,
+                       struct frame_source *at)
 {
-    const struct line_table *table = &names->lines;
     size_t behind;
     array_bisect(behind, table->span_count, table->spans[behind].offset <= offset);
     int32_t call = behind ? table->spans[behind - 1].inline_index : LINE_NOT_INLINED;
@@ -240,15 +241,31 @@ static void set_place(struct address_names *names, uint64_t offset, struct frame
                                        .known = offset <= UINT32_MAX};
 }
 
+/* FUNCTION's lines, valid until the next call; NULL without memory. */
+static const struct line_table *lines_of(struct address_names *names,
+                                         const struct jit_function *function)
+{
+    const size_t at = (uintptr_t)function->lines / sizeof *function->lines % RECENT_TABLES;
+    struct recent_lines *recent = &names->lines[at];
+    if (recent->of == function->lines)
+        return &recent->table;
+    recent->of = NULL;
+    if (code_lines_decode(function->lines, function->size, &recent->table))
+        return NULL;
+    recent->of = function->lines;
+    return &recent->table;
+}
+
 /* The begin of a function in pieces: the begin of its first piece. */
 static int find_start(struct address_names *names, const struct jit_function *function,
                       struct frame_source *start)
 {
     if (!function->lines)
         return 0;
-    if (code_lines_decode(function->lines, function->size, &names->lines))
+    const struct line_table *lines = lines_of(names, function);
+    if (!lines)
         return -1;
-    *start = source_at(&names->lines, 0);
+    *start = source_at(lines, 0);
     return 0;
 }
 
@@ -259,16 +276,17 @@ static int add_function(struct address_names *names, const struct code_log *log,
     const struct jit_function *first = code_log_first_piece(log, function);
     if (first != function && find_start(names, first, &places.start))
         return -1;
-    line_table_empty(&names->lines);
+    const struct line_table *lines = NULL;
     if (function->lines) {
-        if (code_lines_decode(function->lines, function->size, &names->lines))
+        lines = lines_of(names, function);
+        if (!lines)
             return -1;
-        places.at = source_at(&names->lines, pc - function->addr);
+        places.at = source_at(lines, pc - function->addr);
         if (first == function)
-            places.start = source_at(&names->lines, 0);
+            places.start = source_at(lines, 0);
     }
     set_place(names, pc - function->addr, places.at);
-    if (function->lines && add_inlined(names, pc - function->addr, &places.at))
+    if (lines && add_inlined(names, lines, pc - function->addr, &places.at))
         return -1;
     return add_jit(names, (struct line_text){function->name, function->name_bytes}, false, places);
 }
@@ -416,10 +434,38 @@ static int ask(struct address_names *names, uint64_t what, uint64_t pc,
     return 0;
 }
 
-int address_names_of_user(struct address_names *names, uint32_t what, uint64_t pc,
-                          struct address_frames *frames)
+static struct recent_address *recent_of(const struct address_names *names, uint64_t pc)
 {
-    return ask(names, what, pc, frames);
+    return &names->recent[pc * UINT64_C(0x9E3779B97F4A7C15) >> (64 - RECENT_BITS)];
+}
+
+static bool is_still(const struct recent_address *recent, const struct address_space *space,
+                     uint64_t pc)
+{
+    return recent->count && recent->pc == pc && recent->life == space->life &&
+           address_space_since(space, pc) <= recent->version;
+}
+
+int address_names_of_user(struct address_names *names, const struct address_space *space,
+                          uint64_t pc, struct address_frames *frames)
+{
+    struct recent_address *recent = recent_of(names, pc);
+    if (!space)
+        return ask(names, SPACE_NOTHING, pc, frames);
+    if (is_still(recent, space, pc)) {
+        *frames =
+            (struct address_frames){names->frames + recent->first, recent->count, recent->place};
+        return 0;
+    }
+    if (ask(names, address_space_at(space, pc), pc, frames))
+        return -1;
+    *recent = (struct recent_address){.pc = pc,
+                                      .version = space->version,
+                                      .life = space->life,
+                                      .place = frames->place,
+                                      .first = (size_t)(frames->frames - names->frames),
+                                      .count = frames->count};
+    return 0;
 }
 
 int address_names_of_kernel(struct address_names *names, uint64_t pc, struct life_moment moment,
@@ -439,6 +485,9 @@ int address_names_begin(struct address_names *names, struct call_profile *to,
 {
     *names = (struct address_names){.to = to, .source = source, .files = files};
     names->symbols.files = files;
+    names->recent = calloc((size_t)1 << RECENT_BITS, sizeof *names->recent);
+    if (!names->recent)
+        return -1;
     return kernel_list_begin(
         &names->kernel, source->records,
         (struct kernel_paths){"/proc/kallsyms", "/sys/kernel/notes", getenv("HOME")});
@@ -448,8 +497,10 @@ void address_names_end(struct address_names *names)
 {
     native_symbols_free(&names->symbols);
     kernel_list_end(&names->kernel);
-    line_table_free(&names->lines);
+    for (size_t i = 0; i < RECENT_TABLES; i++)
+        line_table_free(&names->lines[i].table);
     free(names->items);
+    free(names->recent);
     free(names->frames);
     *names = (struct address_names){0};
 }

@@ -11,6 +11,24 @@
 #include "injector/unwind/addresses/address_space.h"
 
 struct named_address;
+struct code_lines;
+
+/* An address of a life that was named a short time ago; count 0: none was. */
+struct recent_address {
+    uint64_t pc;
+    uint64_t version; /* of the life's address space */
+    uint32_t life;
+    uint32_t place;
+    size_t first, count; /* frames */
+};
+
+enum { RECENT_BITS = 14, RECENT_TABLES = 64 };
+
+/* The lines of a function, of which several addresses are asked for. */
+struct recent_lines {
+    const struct code_lines *of; /* NULL: none */
+    struct line_table table;
+};
 
 struct address_names {
     struct call_profile *to;
@@ -18,9 +36,10 @@ struct address_names {
     struct native_files *files;
     struct native_symbols symbols;
     struct kernel_list kernel;
-    struct line_table lines;
+    struct recent_lines lines[RECENT_TABLES]; /* by hash */
     struct named_address *items; /* by hash; their frames stand one after another in: */
     size_t count, size;
+    struct recent_address *recent; /* 1 << RECENT_BITS: each replaces another one of its place */
     struct address_frame *frames;
     size_t frame_count, frame_capacity;
     struct call_place place; /* of the address at hand */
@@ -46,11 +65,11 @@ struct address_frames {
 int address_names_begin(struct address_names *names, struct call_profile *to,
                         const struct space_source *source, struct native_files *files);
 
-/* The frames of user code at PC, in WHAT, a number of address_space_at; of the kernel's code that
- * was at PC at MOMENT; and of code in MODE, another cpumode, which has no names here.  Return 0, or
- * -1 without memory. */
-int address_names_of_user(struct address_names *names, uint32_t what, uint64_t pc,
-                          struct address_frames *frames);
+/* The frames of user code at PC in SPACE, as it is now (NULL: the process is not known); of the
+ * kernel's code that was at PC at MOMENT; and of code in MODE, another cpumode, which has no names
+ * here.  Return 0, or -1 without memory. */
+int address_names_of_user(struct address_names *names, const struct address_space *space,
+                          uint64_t pc, struct address_frames *frames);
 int address_names_of_kernel(struct address_names *names, uint64_t pc, struct life_moment moment,
                             struct address_frames *frames);
 int address_names_of_mode(struct address_names *names, unsigned mode,

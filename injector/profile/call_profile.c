@@ -12,45 +12,54 @@ enum { FIRST_INDEX_SIZE = 1024 };
 
 /* ---- Indexes ---- */
 
-/* The target of an index: the COUNT entries, and how one of them is compared. */
+/* An entry that is looked for, and how one of the profile's is compared with it. */
 struct indexed {
     struct entry_index *index;
-    size_t count;
     const void *key;
+    uint32_t hash;
     bool (*equals)(const struct call_profile *profile, uint32_t number, const void *key);
-    uint64_t (*hash)(const struct call_profile *profile, uint32_t number);
 };
 
-static int grow_index(const struct call_profile *profile, const struct indexed *of)
+static int grow_index(struct entry_index *index)
 {
-    struct entry_index *index = of->index;
-    if (of->count * 2 < index->size)
+    if (index->count * 2 < index->size)
         return 0;
-    size_t size = index->size ? index->size * 2 : FIRST_INDEX_SIZE;
-    uint32_t *numbers = calloc(size, sizeof *numbers);
-    if (!numbers)
+    struct entry_index larger = {.size = index->size ? index->size * 2 : FIRST_INDEX_SIZE,
+                                 .count = index->count};
+    larger.places = calloc(larger.size, sizeof *larger.places);
+    if (!larger.places)
         return -1;
-    for (uint32_t i = 0; i < of->count; i++) {
-        size_t at = of->hash(profile, i) & (size - 1);
-        while (numbers[at])
-            at = (at + 1) & (size - 1);
-        numbers[at] = i + 1;
+    for (size_t i = 0; i < index->size; i++) {
+        size_t at = index->places[i].hash & (larger.size - 1);
+        while (index->places[i].number && larger.places[at].number)
+            at = (at + 1) & (larger.size - 1);
+        if (index->places[i].number)
+            larger.places[at] = index->places[i];
     }
-    free(index->numbers);
-    *index = (struct entry_index){numbers, size};
+    free(index->places);
+    *index = larger;
     return 0;
 }
 
-/* The place of the key with HASH: its number + 1 is there, or 0.  NULL without memory. */
-static uint32_t *find_place(const struct call_profile *profile, const struct indexed *of,
-                            uint64_t hash)
+/* The place of OF, in which its number + 1 is, or 0.  NULL without memory. */
+static struct entry_place *find_place(const struct call_profile *profile, const struct indexed *of)
 {
-    if (grow_index(profile, of))
+    if (grow_index(of->index))
         return NULL;
-    size_t mask = of->index->size - 1, at = hash & mask;
-    while (of->index->numbers[at] && !of->equals(profile, of->index->numbers[at] - 1, of->key))
+    size_t mask = of->index->size - 1, at = of->hash & mask;
+    struct entry_place *places = of->index->places;
+    while (places[at].number &&
+           (places[at].hash != of->hash || !of->equals(profile, places[at].number - 1, of->key)))
         at = (at + 1) & mask;
-    return &of->index->numbers[at];
+    return &places[at];
+}
+
+/* Fill PLACE, that of OF, with entry NUMBER, which is returned. */
+static uint32_t fill_place(const struct indexed *of, struct entry_place *place, uint32_t number)
+{
+    *place = (struct entry_place){.number = number + 1, .hash = of->hash};
+    of->index->count++;
+    return number;
 }
 
 /* ---- Strings ---- */
@@ -65,12 +74,6 @@ static bool string_equals(const struct call_profile *profile, uint32_t number, c
     const struct text_key *wanted = key;
     const char *text = call_profile_string(profile, number);
     return strncmp(text, wanted->text, wanted->bytes) == 0 && text[wanted->bytes] == '\0';
-}
-
-static uint64_t string_hash(const struct call_profile *profile, uint32_t number)
-{
-    const char *text = call_profile_string(profile, number);
-    return XXH3_64bits(text, strlen(text));
 }
 
 static int append_text(struct call_profile *profile, const char *text, size_t bytes)
@@ -93,20 +96,19 @@ uint32_t call_profile_add_string(struct call_profile *profile, const char *text,
 {
     bytes = strnlen(text, bytes);
     const struct text_key key = {text, bytes};
-    const struct indexed of = {&profile->string_index, profile->string_count, &key, string_equals,
-                               string_hash};
-    uint32_t *place = find_place(profile, &of, XXH3_64bits(text, bytes));
+    const struct indexed of = {&profile->string_index, &key, (uint32_t)XXH3_64bits(text, bytes),
+                               string_equals};
+    struct entry_place *place = find_place(profile, &of);
     if (!place)
         return PROFILE_NOTHING;
-    if (*place)
-        return *place - 1;
+    if (place->number)
+        return place->number - 1;
     if (array_reserve(profile->strings, profile->string_count, profile->string_capacity))
         return PROFILE_NOTHING;
     profile->strings[profile->string_count] = profile->text_bytes;
     if (append_text(profile, text, bytes))
         return PROFILE_NOTHING;
-    *place = (uint32_t)++profile->string_count;
-    return *place - 1;
+    return fill_place(&of, place, (uint32_t)profile->string_count++);
 }
 
 static uint32_t add_copy(struct call_profile *profile, char *copy)
@@ -141,25 +143,19 @@ static bool frame_equals(const struct call_profile *profile, uint32_t number, co
     return memcmp(&profile->frames[number], key, sizeof(struct call_frame)) == 0;
 }
 
-static uint64_t frame_hash(const struct call_profile *profile, uint32_t number)
-{
-    return XXH3_64bits(&profile->frames[number], sizeof(struct call_frame));
-}
-
 uint32_t call_profile_add_frame(struct call_profile *profile, const struct call_frame *frame)
 {
-    const struct indexed of = {&profile->frame_index, profile->frame_count, frame, frame_equals,
-                               frame_hash};
-    uint32_t *place = find_place(profile, &of, XXH3_64bits(frame, sizeof *frame));
+    const struct indexed of = {&profile->frame_index, frame,
+                               (uint32_t)XXH3_64bits(frame, sizeof *frame), frame_equals};
+    struct entry_place *place = find_place(profile, &of);
     if (!place)
         return PROFILE_NOTHING;
-    if (*place)
-        return *place - 1;
+    if (place->number)
+        return place->number - 1;
     if (array_reserve(profile->frames, profile->frame_count, profile->frame_capacity))
         return PROFILE_NOTHING;
-    profile->frames[profile->frame_count++] = *frame;
-    *place = (uint32_t)profile->frame_count;
-    return *place - 1;
+    profile->frames[profile->frame_count] = *frame;
+    return fill_place(&of, place, (uint32_t)profile->frame_count++);
 }
 
 static bool node_equals(const struct call_profile *profile, uint32_t number, const void *key)
@@ -167,32 +163,39 @@ static bool node_equals(const struct call_profile *profile, uint32_t number, con
     return memcmp(&profile->nodes[number], key, sizeof(struct call_node)) == 0;
 }
 
-static uint64_t node_hash(const struct call_profile *profile, uint32_t number)
-{
-    return XXH3_64bits(&profile->nodes[number], sizeof(struct call_node));
-}
-
 uint32_t call_profile_add_node(struct call_profile *profile, uint32_t parent, uint32_t frame)
 {
     return call_profile_add_line(profile, parent, frame, 0);
 }
 
+/* Returns NODE's number, or PROFILE_NOTHING without memory. */
+static uint32_t append_node(struct call_profile *profile, const struct call_node *node)
+{
+    if (array_reserve(profile->nodes, profile->node_count, profile->node_capacity))
+        return PROFILE_NOTHING;
+    profile->nodes[profile->node_count] = *node;
+    return (uint32_t)profile->node_count++;
+}
+
+/* Most nodes stand right behind their parents: these are not in the index. */
 uint32_t call_profile_add_line(struct call_profile *profile, uint32_t parent, uint32_t frame,
                                uint32_t line)
 {
     const struct call_node node = {parent, frame, line};
-    const struct indexed of = {&profile->node_index, profile->node_count, &node, node_equals,
-                               node_hash};
-    uint32_t *place = find_place(profile, &of, XXH3_64bits(&node, sizeof node));
+    const uint32_t behind = parent + 1;
+    if (behind == profile->node_count)
+        return append_node(profile, &node);
+    if (node_equals(profile, behind, &node))
+        return behind;
+    const struct indexed of = {&profile->node_index, &node,
+                               (uint32_t)XXH3_64bits(&node, sizeof node), node_equals};
+    struct entry_place *place = find_place(profile, &of);
     if (!place)
         return PROFILE_NOTHING;
-    if (*place)
-        return *place - 1;
-    if (array_reserve(profile->nodes, profile->node_count, profile->node_capacity))
-        return PROFILE_NOTHING;
-    profile->nodes[profile->node_count++] = node;
-    *place = (uint32_t)profile->node_count;
-    return *place - 1;
+    if (place->number)
+        return place->number - 1;
+    uint32_t number = append_node(profile, &node);
+    return number == PROFILE_NOTHING ? number : fill_place(&of, place, number);
 }
 
 static bool place_equals(const struct call_profile *profile, uint32_t number, const void *key)
@@ -200,25 +203,19 @@ static bool place_equals(const struct call_profile *profile, uint32_t number, co
     return memcmp(&profile->places[number], key, sizeof(struct call_place)) == 0;
 }
 
-static uint64_t place_hash(const struct call_profile *profile, uint32_t number)
-{
-    return XXH3_64bits(&profile->places[number], sizeof(struct call_place));
-}
-
 uint32_t call_profile_add_place(struct call_profile *profile, const struct call_place *item)
 {
-    const struct indexed of = {&profile->place_index, profile->place_count, item, place_equals,
-                               place_hash};
-    uint32_t *place = find_place(profile, &of, XXH3_64bits(item, sizeof *item));
+    const struct indexed of = {&profile->place_index, item,
+                               (uint32_t)XXH3_64bits(item, sizeof *item), place_equals};
+    struct entry_place *place = find_place(profile, &of);
     if (!place)
         return PROFILE_NOTHING;
-    if (*place)
-        return *place - 1;
+    if (place->number)
+        return place->number - 1;
     if (array_reserve(profile->places, profile->place_count, profile->place_capacity))
         return PROFILE_NOTHING;
-    profile->places[profile->place_count++] = *item;
-    *place = (uint32_t)profile->place_count;
-    return *place - 1;
+    profile->places[profile->place_count] = *item;
+    return fill_place(&of, place, (uint32_t)profile->place_count++);
 }
 
 static bool thread_equals(const struct call_profile *profile, uint32_t number, const void *key)
@@ -226,25 +223,19 @@ static bool thread_equals(const struct call_profile *profile, uint32_t number, c
     return memcmp(&profile->threads[number], key, sizeof(struct profile_thread)) == 0;
 }
 
-static uint64_t thread_hash(const struct call_profile *profile, uint32_t number)
-{
-    return XXH3_64bits(&profile->threads[number], sizeof(struct profile_thread));
-}
-
 uint32_t call_profile_add_thread(struct call_profile *profile, const struct profile_thread *thread)
 {
-    const struct indexed of = {&profile->thread_index, profile->thread_count, thread, thread_equals,
-                               thread_hash};
-    uint32_t *place = find_place(profile, &of, XXH3_64bits(thread, sizeof *thread));
+    const struct indexed of = {&profile->thread_index, thread,
+                               (uint32_t)XXH3_64bits(thread, sizeof *thread), thread_equals};
+    struct entry_place *place = find_place(profile, &of);
     if (!place)
         return PROFILE_NOTHING;
-    if (*place)
-        return *place - 1;
+    if (place->number)
+        return place->number - 1;
     if (array_reserve(profile->threads, profile->thread_count, profile->thread_capacity))
         return PROFILE_NOTHING;
-    profile->threads[profile->thread_count++] = *thread;
-    *place = (uint32_t)profile->thread_count;
-    return *place - 1;
+    profile->threads[profile->thread_count] = *thread;
+    return fill_place(&of, place, (uint32_t)profile->thread_count++);
 }
 
 /* ---- The rest ---- */
@@ -297,10 +288,10 @@ void call_profile_free(struct call_profile *profile)
     free(profile->samples);
     free(profile->threads);
     free(profile->events);
-    free(profile->string_index.numbers);
-    free(profile->frame_index.numbers);
-    free(profile->node_index.numbers);
-    free(profile->place_index.numbers);
-    free(profile->thread_index.numbers);
+    free(profile->string_index.places);
+    free(profile->frame_index.places);
+    free(profile->node_index.places);
+    free(profile->place_index.places);
+    free(profile->thread_index.places);
     *profile = (struct call_profile){0};
 }

@@ -71,10 +71,15 @@ struct profile_event {
     bool off_cpu;   /* that time is what a thread waited; not known of a kept run */
 };
 
-/* An index of fixed-size entries by their bytes. */
+/* An index of entries by the hash of their bytes. */
+struct entry_place {
+    uint32_t number; /* + 1; 0: the place is free */
+    uint32_t hash;
+};
+
 struct entry_index {
-    uint32_t *numbers; /* + 1 */
-    size_t size;       /* a power of 2 */
+    struct entry_place *places;
+    size_t count, size; /* the size is a power of 2 */
 };
 
 struct call_profile {

@@ -7,6 +7,7 @@
 #include "injector/profile/address_names.h"
 #include "injector/profile/group_counts.h"
 #include "injector/profile/profile_events.h"
+#include "injector/profile/shared_callers.h"
 #include "injector/recording/cut_chains.h"
 #include "injector/recording/host/recording_host.h"
 #include "injector/unwind/addresses/life_walk.h"
@@ -21,6 +22,21 @@ enum { MOST_FRAMES = 8192 };
 /* Fields behind this one are not read, and are 0. */
 static const enum sample_field last_field = SAMPLE_READ;
 
+/* A caller in the user's part of the stack at hand. */
+struct user_caller {
+    uint64_t ip;
+    size_t first; /* of its frames */
+};
+
+/* A thread by the names that records give it and its process. */
+struct named_thread {
+    const char *name, *process;
+    uint32_t pid, tid;
+    uint32_t number; /* in the profile */
+};
+
+enum { KNOWN_THREADS = 256 };
+
 struct profile_run {
     const struct profile_source *source;
     struct call_profile *to;
@@ -32,8 +48,12 @@ struct profile_run {
     size_t asked_count, asked_capacity;
     struct address_frame *frames; /* of the stack at hand, the innermost first */
     size_t frame_count, frame_capacity;
-    uint32_t place;            /* in the first of these */
-    struct life_moment moment; /* of the sample at hand */
+    struct user_caller *callers; /* that a later stack may share, the innermost first */
+    size_t caller_count, caller_capacity;
+    struct shared_callers shared;
+    struct named_thread threads[KNOWN_THREADS]; /* each replaces another one of its place */
+    uint32_t place;                             /* in the first of the frames */
+    struct life_moment moment;                  /* of the sample at hand */
     bool unwinds;
 };
 
@@ -68,12 +88,6 @@ static int add_frames(struct profile_run *run, const struct address_frames *foun
     return 0;
 }
 
-/* The number of the owner of PC in SPACE; NULL: the process is not known. */
-static uint32_t what_is_at(const struct address_space *space, uint64_t pc)
-{
-    return space ? address_space_at(space, pc) : SPACE_NOTHING;
-}
-
 /* ---- Addresses of a stack ---- */
 
 /* A sample's stack: its chain, then what was walked of its copy. */
@@ -84,6 +98,9 @@ struct whole_stack {
     struct stack_reading reading;
     struct stack_address address; /* the one at hand */
     size_t walked;                /* so many have been taken of walker.ips */
+    struct caller_steps *steps;   /* the thread's */
+    size_t equal;                 /* so many of them are the chain's outermost entries */
+    struct caller_step shared;    /* behind the frames; depth 0: none is */
 };
 
 /* The next address.  Returns false if there is none. */
@@ -109,7 +126,7 @@ static int name(const struct whole_stack *stack, unsigned mode, uint64_t pc,
 {
     struct address_names *names = &stack->run->names;
     if (mode == PERF_MISC_USER)
-        return address_names_of_user(names, what_is_at(stack->space, pc), pc, found);
+        return address_names_of_user(names, stack->space, pc, found);
     if (mode == PERF_MISC_KERNEL)
         return address_names_of_kernel(names, pc, stack->run->moment, found);
     return address_names_of_mode(names, mode, found);
@@ -186,6 +203,38 @@ static int begins_at_ip(struct whole_stack stack)
     return function_of(&found) == function;
 }
 
+/* ---- Callers that are shared ---- */
+
+/* Whether all of STACK that has not been taken is what its thread's last stack had there.  SEEN,
+ * and an inlined call that waits for its caller's line, make the next address another one. */
+static bool share_callers(const struct profile_run *run, struct whole_stack *stack, uint64_t seen)
+{
+    const struct stack_reading *reading = &stack->reading;
+    const size_t left = stack->sample->chain.count - reading->next;
+    if (!left || left > stack->equal || !stack_reading_in_user_callers(reading) || seen ||
+        run->frames[run->frame_count - 1].stands_in)
+        return false;
+    const struct caller_step *step = &stack->steps->items[left - 1];
+    if (run->frame_count + step->depth > MOST_FRAMES)
+        return false;
+    stack->shared = *step;
+    stack->steps->count = left;
+    return true;
+}
+
+/* The frames of the address at hand come next, which SEEN has a part in. */
+static int note_caller(struct profile_run *run, const struct whole_stack *stack, uint64_t seen)
+{
+    if (seen || !stack_reading_in_user_callers(&stack->reading) || !stack->address.called) {
+        run->caller_count = 0;
+        return 0;
+    }
+    if (array_reserve(run->callers, run->caller_count, run->caller_capacity))
+        return -1;
+    run->callers[run->caller_count++] = (struct user_caller){stack->address.ip, run->frame_count};
+    return 0;
+}
+
 /* Add the frames of STACK, the sample's own address in front. */
 static int add_stack(struct profile_run *run, struct whole_stack *stack)
 {
@@ -195,10 +244,11 @@ static int add_stack(struct profile_run *run, struct whole_stack *stack)
     uint64_t seen = 0;
     if (begins < 0 || (!begins && (name_ip(stack, &found) || add_frames(run, &found))))
         return -1;
-    while (run->frame_count < MOST_FRAMES && take_next(stack)) {
+    while (run->frame_count < MOST_FRAMES && !share_callers(run, stack, seen) && take_next(stack)) {
         if (stack->address.seen)
             seen = stack->address.seen;
-        if (name_exactly(stack, seen, &found) || add_frames(run, &found))
+        if (note_caller(run, stack, seen) || name_exactly(stack, seen, &found) ||
+            add_frames(run, &found))
             return -1;
         if (!stands_in(&found))
             seen = 0;
@@ -234,20 +284,55 @@ static uint32_t thread_name(struct profile_run *run, const char *name, uint32_t 
     return call_profile_add_text(run->to, name, strlen(name));
 }
 
+/* The thread of SAMPLE in LIFE. */
 static uint32_t thread_of(struct profile_run *run, uint32_t life, const struct perf_sample *sample)
 {
     const struct thread_names *names = &run->source->records->names;
     const struct process_lives *lives = &run->source->processes->lives;
     const struct life_moment end = {UINT64_MAX, UINT64_MAX};
     const struct life_moment next = life == NO_LIFE ? end : lives->items[life].next;
-    const struct profile_thread thread = {
-        sample->pid, sample->tid,
-        thread_name(run, thread_names_at(names, sample->pid, sample->tid, sample->time_ns),
-                    sample->tid),
-        thread_name(run, thread_names_of_process(names, sample->pid, next), sample->pid)};
+    const struct named_thread wanted = {
+        .pid = sample->pid,
+        .tid = sample->tid,
+        .name = thread_names_at(names, sample->pid, sample->tid, sample->time_ns),
+        .process = thread_names_of_process(names, sample->pid, next)};
+    struct named_thread *known = &run->threads[sample->tid % KNOWN_THREADS];
+    if (known->name == wanted.name && known->process == wanted.process &&
+        known->pid == wanted.pid && known->tid == wanted.tid)
+        return known->number;
+    const struct profile_thread thread = {sample->pid, sample->tid,
+                                          thread_name(run, wanted.name, sample->tid),
+                                          thread_name(run, wanted.process, sample->pid)};
     if (thread.name == PROFILE_NOTHING || thread.process == PROFILE_NOTHING)
         return PROFILE_NOTHING;
-    return call_profile_add_thread(run->to, &thread);
+    *known = wanted;
+    return known->number = call_profile_add_thread(run->to, &thread);
+}
+
+/* Add the nodes of STACK's frames, and keep its callers for the thread's next stack. *NODE is the
+ * innermost. */
+static int add_nodes(struct profile_run *run, const struct whole_stack *stack, uint32_t *node)
+{
+    const bool ends_here = stack->shared.depth || stack->reading.next == stack->sample->chain.count;
+    size_t callers = ends_here && !run->walker.ip_count ? run->caller_count : 0;
+    if (!stack->shared.depth)
+        stack->steps->count = 0;
+    *node = stack->shared.node;
+    for (size_t i = run->frame_count; i--;) {
+        *node = call_profile_add_line(run->to, *node, run->frames[i].frame,
+                                      run->source->lines ? run->frames[i].line : 0);
+        if (*node == PROFILE_NOTHING)
+            return -1;
+        if (!callers || run->callers[callers - 1].first != i)
+            continue;
+        callers--;
+        if (caller_steps_add(
+                stack->steps,
+                (struct caller_step){run->callers[callers].ip, *node,
+                                     stack->shared.depth + (uint32_t)(run->frame_count - i)}))
+            return -1;
+    }
+    return 0;
 }
 
 /* Give the sample of ASKED its stack, in SPACE; NULL: nothing is known of the process. */
@@ -258,8 +343,8 @@ static int find_stack(struct profile_run *run, const struct walk_sample *asked,
     struct perf_record record = perf_record_at(file, asked->offset);
     const struct sample_format *format = &file->events[perf_sample_event(file, &record)].format;
     struct perf_sample sample;
-    uint32_t node = 0;
     run->frame_count = 0;
+    run->caller_count = 0;
     run->place = 0;
     run->moment = (struct life_moment){asked->time_ns, UINT64_MAX};
     run->walker.ip_count = 0;
@@ -270,15 +355,16 @@ static int find_stack(struct profile_run *run, const struct walk_sample *asked,
     else if (space && run->unwinds && sample_type_has_stack(format->sample_type) &&
              sample.user_registers.values)
         stack_walk(&run->walker, &sample, space, MOST_FRAMES);
-    struct whole_stack stack = {run, &sample, space, stack_reading_begin(&sample), {0}, 0};
-    if (run->walker.no_memory || add_stack(run, &stack))
+    struct whole_stack stack = {.run = run,
+                                .sample = &sample,
+                                .space = space,
+                                .reading = stack_reading_begin(&sample),
+                                .steps = shared_callers_of(&run->shared, sample.tid, asked->life,
+                                                           space ? space->version : 0)};
+    stack.equal = run->walker.ip_count ? 0 : caller_steps_equal(stack.steps, &sample.chain);
+    if (run->walker.no_memory || add_stack(run, &stack) ||
+        add_nodes(run, &stack, &run->to->samples[asked->number].node))
         return -1;
-    for (size_t i = run->frame_count; i--;)
-        if ((node = call_profile_add_line(run->to, node, run->frames[i].frame,
-                                          run->source->lines ? run->frames[i].line : 0)) ==
-            PROFILE_NOTHING)
-            return -1;
-    run->to->samples[asked->number].node = node;
     run->to->samples[asked->number].place = run->place;
     return 0;
 }
@@ -389,8 +475,10 @@ static void end(struct profile_run *run)
     stack_walker_end(&run->walker);
     space_source_free(&run->space_source);
     group_counts_free(&run->counts);
+    shared_callers_free(&run->shared);
     free(run->asked);
     free(run->frames);
+    free(run->callers);
 }
 
 int profile_reading_go(struct call_profile *to, const struct profile_source *source,

@@ -9,6 +9,7 @@
 #include "injector/profile/run_file.h"
 #include "injector/recording/default_file.h"
 #include "injector/recording/host/injected_image.h"
+#include "injector/recording/injected_map.h"
 #include "injector/text/printable_text.h"
 
 #include <errno.h>

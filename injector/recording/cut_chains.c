@@ -10,19 +10,23 @@
 
 enum { USUAL_FRAMES = 127 };
 
-/* Where a chain ends. */
+/* Where chains end. */
 struct chain_tail {
     uint64_t ip;
     uint32_t tid;
-    bool full; /* it is as long as a chain can be */
+    uint32_t frames; /* that may be all a chain can have; 0: there are fewer */
+    bool by_event;   /* it says how many these are */
+    uint64_t count;  /* chains */
 };
+
+enum { RECENT_TAILS = 256 };
 
 struct counting {
     struct cut_chains *cuts;
-    size_t longest; /* of the events that say no limit */
-    bool any_full;
-    struct chain_tail *tails;
+    size_t longest;           /* of the events that say no limit */
+    struct chain_tail *tails; /* some are there several times */
     size_t tail_count, tail_capacity;
+    size_t recent[RECENT_TAILS]; /* + 1: tails */
 };
 
 static size_t limit_of(const struct sample_format *format, size_t longest)
@@ -57,36 +61,42 @@ static size_t frames_of(const struct perf_sample *sample, uint64_t *outermost)
     return frames;
 }
 
-static int measure(struct counting *counting, const struct perf_sample *sample)
+static bool same_tail(const struct chain_tail *a, const struct chain_tail *b)
 {
-    uint64_t ip;
-    size_t frames = frames_of(sample, &ip), most = sample->format->max_stack;
-    counting->cuts->chains += frames > 0;
-    counting->any_full |= frames >= limit_of(sample->format, USUAL_FRAMES);
-    if (!most && frames > counting->longest)
-        counting->longest = frames;
-    return 0;
+    return a->ip == b->ip && a->tid == b->tid && a->frames == b->frames &&
+           a->by_event == b->by_event;
 }
 
-static int add_tail(struct counting *counting, const struct perf_sample *sample)
+static int add_tail(struct counting *counting, const struct chain_tail *tail)
 {
-    struct chain_tail tail = {.tid = sample->tid};
-    size_t frames = frames_of(sample, &tail.ip);
-    if (!frames)
+    size_t *recent = &counting->recent[(tail->ip ^ tail->tid) % RECENT_TAILS];
+    if (*recent && same_tail(&counting->tails[*recent - 1], tail)) {
+        counting->tails[*recent - 1].count++;
         return 0;
-    tail.full = frames >= limit_of(sample->format, counting->longest);
-    if (tail.full && frames > counting->cuts->frames) {
-        counting->cuts->frames = frames;
-        counting->cuts->by_event = sample->format->max_stack != 0;
     }
     if (array_reserve(counting->tails, counting->tail_count, counting->tail_capacity))
         return -1;
-    counting->tails[counting->tail_count++] = tail;
+    counting->tails[counting->tail_count++] = *tail;
+    *recent = counting->tail_count;
     return 0;
 }
 
-static int each_chain(struct counting *counting, const struct perf_file *file,
-                      int (*take)(struct counting *counting, const struct perf_sample *sample))
+static int take(struct counting *counting, const struct perf_sample *sample)
+{
+    const size_t most = sample->format->max_stack;
+    struct chain_tail tail = {.tid = sample->tid, .by_event = most, .count = 1};
+    size_t frames = frames_of(sample, &tail.ip);
+    if (!frames)
+        return 0;
+    counting->cuts->chains++;
+    if (!most && frames > counting->longest)
+        counting->longest = frames;
+    if (frames >= limit_of(sample->format, USUAL_FRAMES))
+        tail.frames = (uint32_t)frames;
+    return add_tail(counting, &tail);
+}
+
+static int take_all(struct counting *counting, const struct perf_file *file)
 {
     struct perf_walk walk = perf_walk_begin(file);
     struct perf_record record;
@@ -103,6 +113,12 @@ static int each_chain(struct counting *counting, const struct perf_file *file,
     return result;
 }
 
+/* Whether chains of TAIL are as long as a chain can be. */
+static bool is_full(const struct counting *counting, const struct chain_tail *tail)
+{
+    return tail->frames && (tail->by_event || tail->frames >= counting->longest);
+}
+
 static int compare_tails(const void *left, const void *right)
 {
     const struct chain_tail *a = left, *b = right;
@@ -111,18 +127,32 @@ static int compare_tails(const void *left, const void *right)
     return a->ip < b->ip ? -1 : a->ip > b->ip;
 }
 
-/* How many of the COUNT chains of one thread, by their ends, are cut. */
-static uint64_t count_cut(const struct chain_tail *tails, size_t count)
+/* The longest of the full ones. */
+static void find_longest(struct counting *counting)
 {
-    size_t shorter = 0, next;
-    uint64_t cut = 0;
+    struct cut_chains *cuts = counting->cuts;
+    for (size_t i = 0; i < counting->tail_count; i++) {
+        const struct chain_tail *tail = &counting->tails[i];
+        if (!is_full(counting, tail) || tail->frames <= cuts->frames)
+            continue;
+        cuts->frames = tail->frames;
+        cuts->by_event = tail->by_event;
+    }
+}
+
+/* How many of the chains of one thread, of COUNT tails by their ends, are cut. */
+static uint64_t count_cut(const struct counting *counting, const struct chain_tail *tails,
+                          size_t count)
+{
+    uint64_t shorter = 0, cut = 0;
+    size_t next;
     for (size_t i = 0; i < count; i++)
-        shorter += !tails[i].full;
+        shorter += is_full(counting, &tails[i]) ? 0 : tails[i].count;
     for (size_t i = 0; i < count; i = next) {
-        size_t full = 0;
+        uint64_t full = 0, rest = 0;
         for (next = i; next < count && tails[next].ip == tails[i].ip; next++)
-            full += tails[next].full;
-        if (2 * (next - i - full) <= shorter)
+            *(is_full(counting, &tails[next]) ? &full : &rest) += tails[next].count;
+        if (2 * rest <= shorter)
             cut += full;
     }
     return cut;
@@ -132,15 +162,15 @@ int cut_chains_count(struct cut_chains *cuts, const struct perf_file *file)
 {
     struct counting counting = {.cuts = cuts, .longest = USUAL_FRAMES};
     *cuts = (struct cut_chains){0};
-    each_chain(&counting, file, measure);
-    int result = counting.any_full ? each_chain(&counting, file, add_tail) : 0;
+    int result = take_all(&counting, file);
+    find_longest(&counting);
     if (!result && counting.tail_count)
         qsort(counting.tails, counting.tail_count, sizeof *counting.tails, compare_tails);
     for (size_t i = 0, next; !result && i < counting.tail_count; i = next) {
         for (next = i;
              next < counting.tail_count && counting.tails[next].tid == counting.tails[i].tid;)
             next++;
-        cuts->cut += count_cut(counting.tails + i, next - i);
+        cuts->cut += count_cut(&counting, counting.tails + i, next - i);
     }
     free(counting.tails);
     return result;

@@ -3,6 +3,7 @@
 
 #include "injector/arrays/array.h"
 #include "injector/arrays/bisect.h"
+#include "injector/recording/injected_map.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -70,9 +71,13 @@ static int collect_signs(struct signs *signs, const struct records *records)
         if (task->kind == TASK_FORK && task->parent != task->pid)
             signs->items[count++] = (struct sign){task->parent, SIGN_OF_LIFE, 0, at};
     }
+    /* The maps of an injected image, and of memory beside it, name the main thread without it. */
+    bool injected = injected_image(records) != NULL;
     for (size_t i = 0; i < records->map_count; i++) {
         const struct recorded_map *map = &records->maps[i];
-        enum sign_kind kind = map->map.pid == map->map.tid ? SIGN_OF_MAIN : SIGN_OF_LIFE;
+        bool of_main =
+            map->map.pid == map->map.tid && !(injected && injected_image_or_memory(&map->map));
+        enum sign_kind kind = of_main ? SIGN_OF_MAIN : SIGN_OF_LIFE;
         signs->items[count++] = (struct sign){map->map.pid, kind, 0, life_moment_of(map)};
     }
     qsort(signs->items, count, sizeof *signs->items, compare_signs);

@@ -1,13 +1,11 @@
 /* The functions of jitdump.h: the handle, and which process's file to use. */
 #include "jitdump/handle/handle.h"
-#include "jitdump/cfi_check/frame_check.h"
 #include "jitdump/code_argument.h"
 #include "jitdump/code_pieces.h"
 #include "jitdump/dump_record.h"
 #include "jitdump/format/dump_clock.h"
 #include "jitdump/format/jitdump_format.h"
 #include "jitdump/guest/code_probe.h"
-#include "jitdump/guest/stderr_line.h"
 #include "jitdump/guest/thread_data.h"
 #include "jitdump/handle/open_options.h"
 
@@ -32,7 +30,7 @@ static struct jitdump *dump_new(void)
     atomic_init(&dump->unreadable, 0);
     jd_error_init(&dump->error);
     dump->word = &jd_never_asked;
-    dump->complaints.number = -1;
+    dump->check.complaints.number = -1;
     return dump;
 }
 
@@ -70,10 +68,7 @@ static int start(struct jitdump *dump, const struct jitdump_options *options, bo
     int error = jd_options_check_words(&dump->error);
     if (!error)
         error = jd_options_kind(&dump->kind, options, &dump->error);
-    dump->checks_frames = jd_options_want_check();
-    if (dump->checks_frames)
-        jd_stderr_hold(&dump->complaints);
-    dump->opener = getpid();
+    jd_code_check_begin(&dump->check, jd_options_want_check());
     if (!error)
         error = now ? open_first_file(dump, options) : keep_dir(dump, options);
     if (!error && later)
@@ -125,23 +120,12 @@ int jd_handle_close_files(struct dump_file *file)
     return error;
 }
 
-/* Many programs look at no result of jitdump_close. */
-static void tell_faults(const struct jitdump *dump)
-{
-    uint64_t faults = jitdump_faults(dump);
-    if (faults > 1 && dump->opener == getpid())
-        jd_stderr_say(&dump->complaints,
-                      "%s: the frames of %" PRIu64 " functions do not fit their code; `perfjit "
-                      "check` lists them",
-                      jitdump_path(dump), faults);
-}
-
 int jitdump_close(struct jitdump *dump)
 {
     if (!dump)
         return 0;
     jitdump_error(dump); /* keeps that of the newest dump */
-    tell_faults(dump);
+    jd_code_check_tell(&dump->check, jitdump_path(dump));
     int error = jd_error_code(&dump->error), callers_errno = errno;
     int close_error = jd_handle_close_files(atomic_load(&dump->file));
     error = error ? error : close_error;
@@ -202,7 +186,7 @@ uint64_t jitdump_unreadable(const struct jitdump *dump)
 
 uint64_t jitdump_faults(const struct jitdump *dump)
 {
-    return dump ? atomic_load_explicit(&dump->frame_faults, memory_order_relaxed) : 0;
+    return dump ? atomic_load_explicit(&dump->check.faults, memory_order_relaxed) : 0;
 }
 
 /* ---- This process's file ---- */
@@ -316,30 +300,9 @@ static const struct jitdump_code *readable_part(struct jitdump *dump, uint64_t n
     return without_bytes;
 }
 
-/* Whether the unwind tables of CODE fit its code.  The first function whose tables do not is the
- * handle's error, so that a runtime that reports errors reports it.  It is recorded all the same.
- */
 static void check_frame(struct jitdump *dump, const struct jitdump_code *code)
 {
-    const struct jitdump_unwind *unwind = code->unwind;
-    const struct code_machine *machine =
-        dump->checks_frames ? jd_code_machine(dump->kind.elf_mach) : NULL;
-    struct frame_check found;
-    if (!machine || !code->bytes || !unwind || !unwind->unwinding_size)
-        return;
-    if (jd_tables_check(&found, machine, unwind->data, unwind->unwinding_size,
-                        unwind->eh_frame_hdr_size, code->bytes, code->code_addr, code->code_size) ||
-        !found.wrong)
-        return;
-    uint64_t earlier = atomic_fetch_add_explicit(&dump->frame_faults, 1, memory_order_relaxed);
-    const char *name = code->name ? code->name : "a function";
-    jd_error_keep(&dump->error, -EBADMSG,
-                  "%s: the frame of %.200s does not fit its code: %s; `perfjit check` lists all "
-                  "such functions",
-                  jitdump_path(dump), name, found.fault);
-    if (earlier == 0)
-        jd_stderr_say(&dump->complaints, "%s: the frame of %.200s does not fit its code: %s",
-                      jitdump_path(dump), name, found.fault);
+    jd_code_check(&dump->check, code, dump->kind.elf_mach, jitdump_path(dump), &dump->error);
 }
 
 /* Write the group of CODE, which has been checked and sorted. */
@@ -449,7 +412,7 @@ static int add_code(struct jitdump *dump, const struct jitdump_code *code, uint6
     int error = jd_code_read(&dump->error, &code, &copy);
     if (error)
         return error;
-    if (code->piece_count || code->inline_count || code->line_inlines || dump->checks_frames)
+    if (code->piece_count || code->inline_count || code->line_inlines || dump->check.on)
         return put_by_malloc(dump, code, code_index);
     return put_any(dump, code, code_index);
 }

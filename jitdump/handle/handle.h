@@ -7,10 +7,10 @@
 #ifndef JITDUMP_HANDLE_H
 #define JITDUMP_HANDLE_H
 
+#include "jitdump/code_check.h"
 #include "jitdump/guest/attach_switch.h"
 #include "jitdump/guest/first_error.h"
 #include "jitdump/guest/fork_mark.h"
-#include "jitdump/guest/held_fd.h"
 #include "jitdump/jitdump.h"
 #include "jitdump/writer/dump_file.h"
 
@@ -20,10 +20,7 @@ struct jitdump {
     struct dump_kind kind;
     _Atomic uint64_t lost;
     _Atomic uint64_t unreadable;
-    bool checks_frames;        /* PERFJIT has the word "check" */
-    struct held_fd complaints; /* where what it finds is told */
-    pid_t opener;
-    _Atomic uint64_t frame_faults;
+    struct code_check check;
     struct first_error error;
     char *dir; /* absolute, so that a child finds it from any current directory; NULL: from the
                   request */

@@ -40,10 +40,11 @@ end_at() {
 
 # Results have their names whole or not at all.
 left() {
-    find . ../tmp ../dumps -mindepth 1 ! -path './*.perf.data.dso/*' ! -path './*.bench/*' \
-        ! -name '*.perf.data' ! -name '*.perf.data.dso' ! -name '*.bench'
+    find . ../tmp ../dumps -mindepth 1 -not -path './*.perf.data.dso/*' -not -path './*.bench/*' \
+        -not -name '*.perf.data' -not -name '*.perf.data.dso' -not -name '*.bench'
     [ ! -e r.perf.data.dso ] || [ -e r.perf.data ] || echo r.perf.data.dso
     [ -z "${attached-}" ] || grep 'jit-.*\.dump' "/proc/$served/maps" || :
+    [ -z "${served-}" ] || ! grep -q '^State:.T (stopped)' "/proc/$served/status" || echo "$served is stopped"
 }
 
 # nothing_left SIGNAL MS NEXT...: after kill -9 the command NEXT runs first, and the keeper has a moment.
@@ -119,7 +120,7 @@ at_all_moments() {
     # shellcheck disable=SC2086 # words
     "$BUILD/perfjit" record -q -o outer -- "$BUILD/perfjit" record -q --keep -o inner -- $program >/dev/null || complain "status $?"
     [ -e inner.recording ]
-    [ "$(find ../tmp -name 'jit-*.dump' ! -path '*/stage/*' | wc -l)" -eq 1 ] || complain "$(find ../tmp)"
+    [ "$(find ../tmp -name 'jit-*.dump' -not -path '*/stage/*' | wc -l)" -eq 1 ] || complain "$(find ../tmp)"
     perfjit inject -q -i inner.recording -o again.perf.data
     rm -r ../tmp/* inner.recording
     # shellcheck disable=SC2086 # words
@@ -151,4 +152,36 @@ at_all_moments() {
     perfjit record -q -o r3 --duration 0.2 -p $served
     grep -q 'jit-.*\.dump' /proc/$served/maps || complain "it is off"
     perfjit detach -q $served
+}
+
+# ---- Failures have names ----
+
+@test "a zombie, a directory that was removed, a disk that was full when perf was to end" {
+    mkdir run && cd run
+    run --separate-stderr python3 -c 'import os, subprocess, sys, time
+child = os.fork()
+if child == 0: os._exit(0)
+while open(f"/proc/{child}/stat").read().split()[2] != "Z": time.sleep(0.01)
+sys.exit(subprocess.run(sys.argv[1:] + [str(child)]).returncode)' "$BUILD/perfjit" record -o r -p
+    exits 1
+    says "is a zombie"
+    mkdir gone
+    # shellcheck disable=SC2016 # for the inner shell
+    run --separate-stderr "$BUILD/perfjit" record -o gone/r -- sh -c "rm -r gone; exec $program"
+    exits 1
+    says "gone: the directory was removed meanwhile, with what was recorded"
+    [[ $stderr != *"is left"* ]] || complain "$stderr"
+    # perf's own file comes to the limit, which perf sees when it writes all.
+    # shellcheck disable=SC2086 # words
+    run --separate-stderr bash -c 'ulimit -f 10; exec "$@"' - "$BUILD/perfjit" record -q -F 200 -o r -- $program
+    exits 1
+    says "its file came to the file size limit (ulimit -f)"
+    [ -z "$(left)" ] || complain "$(left)"
+}
+
+@test "no sample in JIT code has a name: 3, also with --duration" {
+    mkdir run && cd run
+    run --separate-stderr "$BUILD/perfjit" record -o r --duration 0.3 -- sh -c "unset PERFJIT; exec $program"
+    exits 3
+    says "stay [unknown]"
 }

@@ -330,6 +330,45 @@ static void test_after_22_forks_the_eldest_ancestors_maps_are_there(void **state
         address_space_end(&spaces[i]);
 }
 
+/* ---- Since when ---- */
+
+/* Blocks whose numbers differ by SPACE_BLOCKS are told as one. */
+static void test_an_owner_is_as_old_as_the_last_change_of_its_block(void **state)
+{
+    const uint64_t block = UINT64_C(1) << SPACE_BLOCK_BITS, all = block * SPACE_BLOCKS;
+    const uint64_t at = 8 * block;
+    const struct change changes[] = {
+        {200, at, at + block, CHANGE_FUNCTION, 0},                     /* one block */
+        {300, at + 2 * block - 1, at + 3 * block, CHANGE_UNLOADED, 0}, /* two blocks */
+        {400, at, at, CHANGE_UNLOADED, 0},                             /* nothing */
+        {500, at + all - 1, at + all, CHANGE_UNLOADED, 0},
+        {600, 2 * all, 3 * all, CHANGE_UNLOADED, 0},
+    };
+    (void)state;
+    put_memory(PID, FAR, 100);
+    read_lives();
+    make_process(PID, 100);
+    add_function(0, at, "a");
+    for (size_t i = 0; i < sizeof changes / sizeof *changes; i++)
+        add_change(0, &changes[i]);
+    begin_source();
+    open_space(PID, 400);
+    assert_int_equal(address_space_since(&space, at), 2);
+    assert_int_equal(address_space_since(&space, at + block - 1), 2);
+    assert_int_equal(address_space_since(&space, at - 1), 0);
+    assert_int_equal(address_space_since(&space, at + block), 3);
+    assert_int_equal(address_space_since(&space, at + 3 * block - 1), 3);
+    assert_int_equal(address_space_since(&space, at + 3 * block), 0);
+    assert_int_equal(space.version, 4);
+    assert_int_equal(address_space_play(&space, 500), 0);
+    assert_int_equal(address_space_since(&space, at - 1), 5);
+    assert_int_equal(address_space_since(&space, at), 2);
+    assert_int_equal(address_space_play(&space, 600), 0);
+    assert_int_equal(address_space_since(&space, at), 6);
+    assert_int_equal(address_space_since(&space, at + 5 * block), 6);
+    address_space_end(&space);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -348,6 +387,7 @@ int main(void)
         SPACE_TEST(test_a_child_has_what_its_parent_had_when_it_was_forked),
         SPACE_TEST(test_what_a_child_unloads_is_its_parents_no_more),
         SPACE_TEST(test_after_22_forks_the_eldest_ancestors_maps_are_there),
+        SPACE_TEST(test_an_owner_is_as_old_as_the_last_change_of_its_block),
     };
     return cmocka_run_group_tests(tests, make_scratch, remove_scratch);
 }

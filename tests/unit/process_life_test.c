@@ -2,6 +2,7 @@
 #include "tests/unit/process_world.h"
 
 #define NEVER UINT64_MAX
+#define IMAGE "/out/perf.jit.data.dso/0123abcd/jit-x86_64.so"
 
 /* No test here has a dump, so that no process is found; the lives are. */
 static const struct process_lives *read_lives(void)
@@ -109,6 +110,29 @@ static void test_a_main_thread_at_the_time_of_its_exit_is_of_the_same_life(void 
     put_memory(PID, ARENA, 200);
     read_lives();
     assert_life(life_of(PID, 0, 1), 0, NEVER, 200, false);
+}
+
+/* perfjit inject has maps of the main thread where another thread goes on without it. */
+static void test_a_map_of_inject_is_no_sign_of_the_main_thread(void **state)
+{
+    (void)state;
+    put_memory(PID, ARENA, 100);
+    put_exit(PID, PID, 200);
+    put_map(PID, ARENA, IMAGE, 1, 1, 201);
+    put_memory(PID, ARENA, 202);
+    read_lives();
+    assert_life(life_of(PID, 0, 1), 0, NEVER, 202, false);
+}
+
+static void test_a_program_in_an_injected_recording_is_of_another_life(void **state)
+{
+    (void)state;
+    put_map(PID, ARENA, IMAGE, 1, 1, 100);
+    put_exit(PID, PID, 200);
+    put_map(PID, ARENA, "/usr/bin/program", 1, 2, 300);
+    read_lives();
+    assert_life(life_of(PID, 0, 2), 0, 300, 200, false);
+    assert_life(life_of(PID, 1, 2), 300, NEVER, NEVER, false);
 }
 
 static void test_a_main_thread_that_never_ended_goes_on(void **state)
@@ -315,6 +339,8 @@ int main(void)
         PROCESS_TEST(test_a_pid_that_is_used_again_is_another_life),
         PROCESS_TEST(test_a_main_thread_later_than_its_exit_is_of_another_life),
         PROCESS_TEST(test_a_main_thread_at_the_time_of_its_exit_is_of_the_same_life),
+        PROCESS_TEST(test_a_map_of_inject_is_no_sign_of_the_main_thread),
+        PROCESS_TEST(test_a_program_in_an_injected_recording_is_of_another_life),
         PROCESS_TEST(test_a_main_thread_that_never_ended_goes_on),
         PROCESS_TEST(test_a_life_lasts_as_long_as_its_last_thread),
         PROCESS_TEST(test_a_life_ends_with_the_exit_of_its_last_thread),

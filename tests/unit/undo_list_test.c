@@ -1,7 +1,7 @@
 /* Lists of what is to be undone: by the program itself, by its keeper, by the next program. */
 #include "injector/files/undo_list.h"
 
-#include "tests/unit/testing.h"
+#include "tests/unit/scratch.h"
 
 #include <dirent.h>
 #include <fcntl.h>
@@ -15,8 +15,6 @@
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
-
-static char scratch[] = "/tmp/undo-list-test-XXXXXX";
 
 static char *in_scratch(const char *name)
 {
@@ -179,6 +177,11 @@ static void test_a_process_is_ended(void **state)
     assert_int_equal(lists(), 0);
 }
 
+static int make_place(void **state)
+{
+    return make_scratch(state) || setenv("TMPDIR", scratch, 1);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -186,9 +189,5 @@ int main(void)
         cmocka_unit_test(test_the_next_program_does_what_was_left),
         cmocka_unit_test(test_a_process_is_ended),
     };
-    assert_non_null(mkdtemp(scratch));
-    setenv("TMPDIR", scratch, 1);
-    int failed = cmocka_run_group_tests(tests, NULL, NULL);
-    rmdir(scratch);
-    return failed;
+    return cmocka_run_group_tests(tests, make_place, remove_scratch);
 }

@@ -4,7 +4,7 @@
 #include "injector/arrays/array.h"
 #include "injector/check/census/sample_order.h"
 #include "injector/log/perf_map/perf_map_file.h"
-#include "injector/recording/host/injected_image.h"
+#include "injector/recording/injected_map.h"
 #include "injector/recording/perf_data/perf_format.h"
 #include "injector/recording/perf_data/perf_sample.h"
 #include "injector/recording/silent_runtime.h"

@@ -8,7 +8,7 @@
 #include "injector/log/owner/dump_rivals.h"
 #include "injector/log/owner/given_dump.h"
 #include "injector/log/perf_map/perf_map_source.h"
-#include "injector/recording/host/injected_image.h"
+#include "injector/recording/injected_map.h"
 #include "perfmap/perfmap.h"
 
 #include <inttypes.h>

@@ -19,14 +19,14 @@ struct dso_names {
 };
 
 struct dso_dir {
-    char *path;               /* absolute */
-    char *temporary;          /* NULL once in place or removed */
-    int fd;                   /* of the temporary directory */
-    bool own;                 /* files from before may be removed */
-    bool is_new;              /* it was not there before dso_dir_commit */
-    int place_fd;             /* of the directory that was there, -1: none */
-    struct dso_names names;   /* of the files, if it was there */
-    struct dso_names earlier; /* of those that were in it */
+    char *path;                   /* absolute */
+    char *temporary;              /* NULL once in place or removed */
+    int fd;                       /* of the temporary directory */
+    bool own;                     /* files from before may be removed */
+    bool is_new;                  /* it was not there before dso_dir_commit */
+    int place_fd;                 /* of the directory that was there, -1: none */
+    struct dso_names names;       /* of the files, if it was there */
+    struct dso_names earlier;     /* of those that were in it */
     uint64_t undo, undo_in_place; /* undo_list.h */
 };
 

@@ -8,7 +8,7 @@
 #include "injector/log/owner/dump_machine.h"
 #include "injector/log/owner/dump_place.h"
 #include "injector/log/owner/dump_probe.h"
-#include "injector/recording/host/injected_image.h"
+#include "injector/recording/injected_map.h"
 #include "injector/recording/host/live_process.h"
 #include "injector/recording/host/trusted_owner.h"
 #include "injector/recording/perf_data/perf_time.h"

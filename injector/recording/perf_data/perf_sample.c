@@ -363,6 +363,11 @@ bool stack_reading_next(struct stack_reading *reading, struct stack_address *add
     return true;
 }
 
+bool stack_reading_in_user_callers(const struct stack_reading *reading)
+{
+    return reading->mode == PERF_MISC_USER && !reading->marked && !reading->branch;
+}
+
 size_t perf_sample_place(const struct perf_sample *sample, enum sample_field field)
 {
     size_t i = 0;

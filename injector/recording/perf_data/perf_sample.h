@@ -123,6 +123,9 @@ struct stack_reading {
 struct stack_reading stack_reading_begin(const struct perf_sample *sample);
 bool stack_reading_next(struct stack_reading *reading, struct stack_address *address);
 
+/* Whether entries of the chain that follow, up to the next mark, are callers of user code. */
+bool stack_reading_in_user_callers(const struct stack_reading *reading);
+
 /* The offset of FIELD in SAMPLE's record, or the offset that it would have if it were there.  It
  * has been read up to FIELD or further. */
 size_t perf_sample_place(const struct perf_sample *sample, enum sample_field field);

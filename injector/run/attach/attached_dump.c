@@ -88,32 +88,48 @@ void attachment_remove_dumps(const struct attachment *attachment)
 
 /* ---- Those of a recorder that was killed ---- */
 
-char *attachment_undo_text(pid_t pid)
+char *attachment_undo_text(pid_t pid, const char *path)
 {
     struct live_process live;
     char *text;
     if (!live_process_read(&live, (uint32_t)pid, UINT64_MAX) ||
-        asprintf(&text, "%d %" PRIu64, (int)pid, live.started_boot_ns) < 0)
+        asprintf(&text, "%d %" PRIu64 " %s", (int)pid, live.started_boot_ns, path) < 0)
         return NULL;
     return text;
 }
 
-void attachment_undo(const char *text)
+pid_t attachment_undo_pid(const char *text)
 {
-    struct attachment_request request = {
-        .wanted = ATTACH_OFF, .seconds = ATTACHMENT_SECONDS, .passing = true};
-    struct attachment attachment;
-    struct findings findings = {0};
     struct live_process live;
     uint64_t started;
-    if (sscanf(text, "%d %" SCNu64, &request.pid, &started) != 2 ||
-        !live_process_read(&live, (uint32_t)request.pid, UINT64_MAX) ||
-        live.started_boot_ns != started)
+    int pid;
+    return sscanf(text, "%d %" SCNu64, &pid, &started) == 2 &&
+                   live_process_read(&live, (uint32_t)pid, UINT64_MAX) &&
+                   live.started_boot_ns == started
+               ? pid
+               : 0;
+}
+
+void attachment_undo(const char *text)
+{
+    struct attachment_request request = {.pid = attachment_undo_pid(text),
+                                         .wanted = ATTACH_OFF,
+                                         .seconds = ATTACHMENT_SECONDS,
+                                         .passing = true};
+    struct attachment attachment;
+    struct findings findings = {0};
+    if (!request.pid)
         return;
+    const char *path = strrchr(text, ' ') ? strchr(strchr(text, ' ') + 1, ' ') : NULL;
+    bool shared = false;
     if (attachment_ask(&attachment, &request, &findings) == 0)
-        for (size_t i = 0; i < attachment.count; i++)
+        for (size_t i = 0; i < attachment.count; i++) {
+            shared |= attachment.results[i].outcome == ATTACHMENT_SHARED;
             if (attachment.results[i].outcome == ATTACHMENT_DONE)
                 remove_one(&attachment, attachment.results[i].answer.path);
+        }
+    if (path && path[1] && !shared)
+        remove_one(&attachment, path + 1);
     attachment_free(&attachment);
     findings_free(&findings);
 }

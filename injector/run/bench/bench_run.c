@@ -1,9 +1,9 @@
 /* See bench_run.h. */
 #include "injector/run/bench/bench_run.h"
 
-#include "injector/profile/activity.h"
 #include "injector/files/interruption.h"
 #include "injector/files/pipe_ends.h"
+#include "injector/profile/activity.h"
 #include "injector/profile/call_profile.h"
 #include "injector/profile/run_file.h"
 #include "injector/profile/view_input.h"

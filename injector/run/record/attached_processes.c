@@ -83,6 +83,21 @@ static bool is_told(const struct record_options *options, const struct attachmen
     return !options->quiet || attachment_good(attachment) < attachment->count;
 }
 
+static uint64_t add_undo(const char *kind, pid_t pid, const char *path)
+{
+    char *text = attachment_undo_text(pid, path);
+    uint64_t number = text ? undo_list_add(kind, text) : 0;
+    free(text);
+    return number;
+}
+
+void attached_processes_undo_map(const char *text)
+{
+    pid_t pid = attachment_undo_pid(text);
+    if (pid)
+        java_map_remove(pid);
+}
+
 /* A process that takes no requests may log by itself, or have a perf map. */
 static void ask(const struct record_options *options, struct attachment *attachment, pid_t pid,
                 struct findings *findings)
@@ -99,13 +114,16 @@ static void ask(const struct record_options *options, struct attachment *attachm
 
 /* A JVM writes all code that is alive: before perf begins, for it may end meanwhile, and once more
  * when perf has ended. */
-static void ask_java(const struct record_options *options, enum attached_map *map, pid_t pid)
+static void ask_java(const struct record_options *options, enum attached_map *map, uint64_t *undo,
+                     pid_t pid)
 {
     char text[JAVA_MAP_TEXT_BYTES];
     const struct runtime *runtime = program_of_process(pid);
     if (!runtime || !runtime->writes_map_on_request || options->no_runtime)
         return;
-    const bool was_there = java_map_is_there(pid), failed = java_map_write(pid, text);
+    const bool was_there = java_map_is_there(pid);
+    *undo = was_there ? 0 : add_undo("java-map", pid, "");
+    const bool failed = java_map_write(pid, text);
     if (!failed)
         *map = was_there ? MAP_WAS_THERE : MAP_WRITTEN;
     if (options->quiet)
@@ -119,12 +137,17 @@ static void ask_java(const struct record_options *options, enum attached_map *ma
                        (int)pid, runtime->name);
 }
 
-static uint64_t add_undo(pid_t pid)
+/* Once it is detached, it does not tell its dump any more. */
+static void know_dump(const struct attachment *attachment, uint64_t *undo)
 {
-    char *text = attachment_undo_text(pid);
-    uint64_t number = text ? undo_list_add("attached", text) : 0;
-    free(text);
-    return number;
+    uint64_t known = 0;
+    for (size_t i = 0; i < attachment->count && !known; i++)
+        if (attachment->results[i].is_held)
+            known = add_undo("attached", attachment->pid, attachment->results[i].answer.path);
+    if (attachment_holds(attachment) && !known)
+        return;
+    undo_list_done(*undo);
+    *undo = known;
 }
 
 int attached_processes_begin(struct attached_processes *processes,
@@ -134,16 +157,16 @@ int attached_processes_begin(struct attached_processes *processes,
     processes->items = calloc(options->pid_count, sizeof *processes->items);
     processes->maps = calloc(options->pid_count, sizeof *processes->maps);
     processes->undos = calloc(options->pid_count, sizeof *processes->undos);
-    if (!processes->items || !processes->maps || !processes->undos)
+    processes->map_undos = calloc(options->pid_count, sizeof *processes->map_undos);
+    if (!processes->items || !processes->maps || !processes->undos || !processes->map_undos)
         return report_failure(findings, "out of memory");
     for (size_t i = 0; i < options->pid_count; i++) {
         struct attachment *attachment = &processes->items[processes->count];
         attachment->root = -1;
-        processes->undos[processes->count++] = add_undo(options->pids[i]);
+        processes->undos[processes->count++] = add_undo("attached", options->pids[i], "");
         ask(options, attachment, options->pids[i], findings);
-        if (!attachment_holds(attachment))
-            undo_list_done(processes->undos[i]);
-        ask_java(options, &processes->maps[i], options->pids[i]);
+        know_dump(attachment, &processes->undos[i]);
+        ask_java(options, &processes->maps[i], &processes->map_undos[i], options->pids[i]);
         if (attachment->interrupted)
             return report_failure(findings, "interrupted before perf record had begun");
     }
@@ -179,16 +202,19 @@ void attached_processes_remove_dumps(const struct attached_processes *processes)
         attachment_remove_dumps(&processes->items[i]);
         if (processes->maps[i] == MAP_WRITTEN)
             java_map_remove(processes->options->pids[i]);
-        undo_list_done(processes->undos[i]);
     }
 }
 
 void attached_processes_free(struct attached_processes *processes)
 {
-    for (size_t i = 0; i < processes->count; i++)
+    for (size_t i = 0; i < processes->count; i++) {
+        undo_list_done(processes->undos[i]);
+        undo_list_done(processes->map_undos[i]);
         attachment_free(&processes->items[i]);
+    }
     free(processes->items);
     free(processes->maps);
     free(processes->undos);
+    free(processes->map_undos);
     *processes = (struct attached_processes){0};
 }

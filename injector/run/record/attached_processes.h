@@ -10,9 +10,9 @@
 enum attached_map { MAP_NOT_ASKED, MAP_WAS_THERE, MAP_WRITTEN };
 
 struct attached_processes {
-    struct attachment *items; /* owned: one for each that OPTIONS name */
-    enum attached_map *maps;  /* owned: the same */
-    uint64_t *undos;          /* owned: the same, for undo_list.h */
+    struct attachment *items;    /* owned: one for each that OPTIONS name */
+    enum attached_map *maps;     /* owned: the same */
+    uint64_t *undos, *map_undos; /* owned: the same, for undo_list.h */
     size_t count;
     const struct record_options *options;
 };
@@ -31,6 +31,9 @@ void attached_processes_end(const struct attached_processes *processes);
 
 /* Remove what was written for this recording. */
 void attached_processes_remove_dumps(const struct attached_processes *processes);
+
+/* Remove the map that a JVM wrote for a recorder that was ended. */
+void attached_processes_undo_map(const char *text);
 
 void attached_processes_free(struct attached_processes *processes);
 

@@ -19,7 +19,7 @@
 
 enum {
     CHUNK_BYTES = 1 << 16, /* more than a record can have */
-    MAP_DEVICE_AT = 32, /* behind the header: 32 u32 major, 36 u32 minor, 40 u64 inode */
+    MAP_DEVICE_AT = 32,    /* behind the header: 32 u32 major, 36 u32 minor, 40 u64 inode */
     DUMP_HEADER_BYTES = 40,
     DUMP_HEADER_SIZE_AT = 8,
     DUMP_PREFIX_BYTES = 16, /* 0 u32 id, 4 u32 total_size, 8 u64 time */

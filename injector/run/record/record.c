@@ -298,11 +298,10 @@ static void undo_left(const char *text)
         growing_recording_begin(&recording, path);
         growing_recording_read(&recording);
         if (path && chdir(rest + recording_bytes + 1) == 0)
-            left_over_remove(&recording,
-                             &(struct left_over_request){
-                                 .since = {(time_t)seconds, (long)nanoseconds},
-                                 .quiet = true,
-                                 .root = *root ? root : NULL});
+            left_over_remove(&recording, &(struct left_over_request){
+                                             .since = {(time_t)seconds, (long)nanoseconds},
+                                             .quiet = true,
+                                             .root = *root ? root : NULL});
         growing_recording_free(&recording);
         free(path);
     }
@@ -315,9 +314,9 @@ static int add_undo_left(struct record_run *run, struct findings *findings)
     char *text = NULL, *here = run->options->words ? getcwd(NULL, 0) : NULL;
     char *raw = here ? realpath(run->raw, NULL) : NULL;
     const char *root = run->program.command.root ? run->program.command.root : "";
-    if (raw && asprintf(&text, "%lld %lld %zu %s%zu %s %s", (long long)run->start.tv_sec,
-                        (long long)run->start.tv_nsec, strlen(root), root, strlen(raw), raw,
-                        here) < 0)
+    if (raw &&
+        asprintf(&text, "%lld %lld %zu %s%zu %s %s", (long long)run->start.tv_sec,
+                 (long long)run->start.tv_nsec, strlen(root), root, strlen(raw), raw, here) < 0)
         text = NULL;
     if (text)
         run->undo_left = undo_list_add("left", text);
@@ -331,6 +330,7 @@ static int add_undo_left(struct record_run *run, struct findings *findings)
 void record_run_learn_undo(void)
 {
     undo_list_learn("left", undo_left);
+    undo_list_learn("java-map", attached_processes_undo_map);
 }
 
 /* The file that perf writes, with a name of its own: another run may be at work here, or have left
@@ -711,8 +711,9 @@ static void tell_perf(const struct record_run *run)
         printable_line(stderr, "perfjit: %s: %s", recorder_failure(end),
                        end->perf_said ? end->perf_said : "it says nothing");
     if (run->recorded && directory && access(directory, F_OK))
-        printable_line(stderr, "perfjit: %s: the directory was removed meanwhile, with what was "
-                               "recorded",
+        printable_line(stderr,
+                       "perfjit: %s: the directory was removed meanwhile, with what was "
+                       "recorded",
                        directory);
     free(directory);
 }

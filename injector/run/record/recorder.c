@@ -405,7 +405,8 @@ static bool is_asked(const struct recording_run *run)
     return !sigisemptyset(&pending);
 }
 
-/* Give perf the ORDER.  One that has ended does not read it: the SIGPIPE of that is not from outside.
+/* Give perf the ORDER.  One that has ended does not read it: the SIGPIPE of that is not from
+ * outside.
  */
 static bool order_failed(const struct recording_run *run, const char *order)
 {
@@ -491,9 +492,9 @@ static char *perf_signal(const struct recording_run *run)
 {
     char *text;
     const int number = WIFSIGNALED(run->perf_status) ? WTERMSIG(run->perf_status) : 0;
-    if (!number || asprintf(&text, "%s", number == SIGXFSZ
-                                             ? "its file came to the file size limit (ulimit -f)"
-                                             : strsignal(number)) < 0)
+    if (!number || asprintf(&text, "%s",
+                            number == SIGXFSZ ? "its file came to the file size limit (ulimit -f)"
+                                              : strsignal(number)) < 0)
         return NULL;
     return text;
 }

@@ -47,7 +47,7 @@ struct recorder_end {
     int signal;       /* the signal that ends the run, also one after the command's end; or 0 */
     bool perf_failed; /* not because this program ended it */
     bool perf_failed_late; /* then: when it was to end */
-    bool still_runs;  /* the command, which is process COMMAND */
+    bool still_runs;       /* the command, which is process COMMAND */
     pid_t command;
     int status;      /* the command's, as waitpid(2) tells it */
     uint64_t cpu_ns; /* that it and those of its children used that it waited for */

@@ -102,6 +102,7 @@ int address_space_begin(struct address_space *space, const struct space_source *
 {
     const struct process_life *lived = &source->processes->lives.items[life];
     *space = (struct address_space){.source = source,
+                                    .life = life,
                                     .parent = parent,
                                     .process = source->process_of[life],
                                     .depth = parent ? parent->depth + 1 : 0};
@@ -123,14 +124,30 @@ static bool is_dropped(const struct address_space *space, const struct recorded_
                    sizeof *space->dropped, compare_offsets);
 }
 
+/* Give [START, END) to VALUE: the event that is being played does it. */
+static int set_owner(struct address_space *space, uint64_t start, uint64_t end, uint32_t value)
+{
+    const uint64_t version = space->version + 1;
+    const uint64_t first = start >> SPACE_BLOCK_BITS;
+    if (start >= end)
+        return 0;
+    const uint64_t count = ((end - 1) >> SPACE_BLOCK_BITS) - first + 1;
+    if (count >= SPACE_BLOCKS)
+        space->all_changed = version;
+    else
+        for (uint64_t i = 0; i < count; i++)
+            space->changed[(first + i) % SPACE_BLOCKS] = version;
+    return address_map_set(&space->map, start, end, value);
+}
+
 static int play_map(struct address_space *space, const struct recorded_map *map)
 {
     if (is_dropped(space, map) || jit_dump_has_name(map->map.filename))
         return 0;
     /* A timeline knows whether memory of a process with JIT code is moved text. */
     const struct recorded_map *owner = map->text && space->process == SIZE_MAX ? map->text : map;
-    return address_map_set(&space->map, map->map.start, map->map.start + map->map.len,
-                           (uint32_t)(owner - space->source->records->maps));
+    return set_owner(space, map->map.start, map->map.start + map->map.len,
+                     (uint32_t)(owner - space->source->records->maps));
 }
 
 static int play_change(struct address_space *space, const struct change *change)
@@ -141,7 +158,7 @@ static int play_change(struct address_space *space, const struct change *change)
         value = SPACE_FUNCTION | (space->source->first_function[space->process] + change->index);
     else if (change->kind == CHANGE_MAP)
         value = (uint32_t)(process->maps - space->source->records->maps) + change->index;
-    return address_map_set(&space->map, change->start, change->end, value);
+    return set_owner(space, change->start, change->end, value);
 }
 
 /* If a change and a mapping have the same time, the change comes first, as it does in the
@@ -179,6 +196,12 @@ uint32_t address_space_at(const struct address_space *space, uint64_t addr)
             return range->value;
     }
     return SPACE_NOTHING;
+}
+
+uint64_t address_space_since(const struct address_space *space, uint64_t addr)
+{
+    const uint64_t of_block = space->changed[(addr >> SPACE_BLOCK_BITS) % SPACE_BLOCKS];
+    return of_block > space->all_changed ? of_block : space->all_changed;
 }
 
 void address_space_end(struct address_space *space)

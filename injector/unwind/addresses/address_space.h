@@ -35,8 +35,12 @@ const struct jit_function *space_function(const struct space_source *source, uin
 
 void space_source_free(struct space_source *source);
 
+/* Addresses that are kept apart when something changes. */
+enum { SPACE_BLOCK_BITS = 16, SPACE_BLOCKS = 4096 };
+
 struct address_space {
     const struct space_source *source;
+    uint32_t life;
     const struct address_space *parent; /* or NULL */
     size_t process;                     /* or SIZE_MAX */
     struct address_map map;
@@ -46,6 +50,8 @@ struct address_space {
     size_t dropped_count;
     unsigned depth;
     uint64_t version; /* counts the played events */
+    /* The version since which the blocks with this remainder, and large ranges, are as they are. */
+    uint64_t changed[SPACE_BLOCKS], all_changed;
 };
 
 /* Begin LIFE, forked from PARENT, which goes nowhere until the life is ended, or NULL.  Returns 0,
@@ -58,6 +64,9 @@ int address_space_play(struct address_space *space, uint64_t time_ns);
 
 /* The number of the owner of ADDR. */
 uint32_t address_space_at(const struct address_space *space, uint64_t addr);
+
+/* A version since which ADDR has the owner that it has. */
+uint64_t address_space_since(const struct address_space *space, uint64_t addr);
 
 void address_space_end(struct address_space *space);
 
