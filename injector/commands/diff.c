@@ -163,8 +163,15 @@ static void check_forms(struct diff_options *options, struct argp_state *state)
 static void check_sides(const struct diff_options *options, struct argp_state *state)
 {
     size_t new = 0;
-    if (options->bench_count && options->request.pid != PROFILE_ALL)
-        argp_error(state, "--pid: a bench does not keep the numbers of processes");
+    const struct profile_wish *wish = &options->request.wish;
+    const char *number = wish->process ? wish->process : wish->thread;
+    if (options->bench_count && number && strspn(number, "0123456789") == strlen(number))
+        argp_error(state, "%s: a bench does not keep the numbers of %s",
+                   wish->process ? "--process" : "--thread",
+                   wish->process ? "processes" : "threads");
+    if (options->bench_count &&
+        (wish->time.from.form != TIME_NONE || wish->time.to.form != TIME_NONE))
+        argp_error(state, "--time: a bench does not keep the times of samples");
     if (options->bench_count && !options->file_count)
         return;
     for (size_t i = 0; i < options->file_count; i++)

@@ -9,11 +9,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { KEY_SVG = 256, KEY_TITLE };
+enum { KEY_SVG = 256, KEY_TITLE, KEY_WIDTH };
+enum { LEAST_WIDTH = 100, USUAL_WIDTH = 1200, MOST_WIDTH = 100000 };
 
 struct flamegraph_options {
     struct view_request request;
     const char *title;
+    unsigned width;
     bool svg;
 };
 
@@ -22,6 +24,7 @@ static const struct argp_option option_table[] = {
     {"output", 'o', "FILE", 0,
      "Where to write (default: FILE.html, or FILE.svg); - is standard output", 0},
     {"svg", KEY_SVG, 0, 0, "A picture without script, to embed", 0},
+    {"width", KEY_WIDTH, "PIXELS", 0, "How wide the picture of --svg is (default: 1200)", 0},
     {"title", KEY_TITLE, "TEXT", 0, "The title (default: the recording's name)", 0},
     OPTION_GROUP("Input:"),
     VIEW_INPUT,
@@ -29,12 +32,25 @@ static const struct argp_option option_table[] = {
     VIEW_MESSAGES,
     {0}};
 
+static unsigned width_in(const char *word, struct argp_state *state)
+{
+    char *end;
+    unsigned long value = strtoul(word, &end, 10);
+    if (end == word || *end || value < LEAST_WIDTH || value > MOST_WIDTH)
+        argp_error(state, "--width is a number from %d to %d, not '%s'", LEAST_WIDTH, MOST_WIDTH,
+                   printable_copy(word));
+    return (unsigned)value;
+}
+
 static error_t parse_option(int key, char *argument, struct argp_state *state)
 {
     struct flamegraph_options *options = state->input;
     switch (key) {
     case KEY_SVG:
         options->svg = true;
+        return 0;
+    case KEY_WIDTH:
+        options->width = width_in(argument, state);
         return 0;
     case KEY_TITLE:
         options->title = argument;
@@ -99,9 +115,14 @@ static int draw(const struct flamegraph_options *options, const struct view_inpu
         free(lacks);
         return report_failure(findings, "out of memory");
     }
+    const uint64_t first_ns = profile_choice_first_ns(NULL, &input->profile);
     struct flamegraph_run run = {{.profile = &input->profile,
                                   .totals = &input->totals,
                                   .choice = input->choice,
+                                  .wall_ns = input->host.has_wall_clock && first_ns
+                                                 ? recording_host_wall_ns(&input->host, first_ns)
+                                                 : 0,
+                                  .width = options->width,
                                   .title = title,
                                   .lacks = lacks},
                                  options->svg};
@@ -119,7 +140,7 @@ static int draw(const struct flamegraph_options *options, const struct view_inpu
 
 int flamegraph_command(int argc, char **argv)
 {
-    struct flamegraph_options options = {.title = NULL};
+    struct flamegraph_options options = {.width = USUAL_WIDTH};
     struct view_input input = {.path = NULL};
     struct findings findings = {0};
     view_request_begin(&options.request, WEIGHT_PERIOD);

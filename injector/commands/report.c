@@ -188,8 +188,7 @@ static int find_most_unknown(const struct view_input *input, const struct call_f
     for (size_t i = 0; weights && i < profile->sample_count; i++) {
         const struct call_sample *sample = &profile->samples[i];
         const struct call_frame *frame = innermost(profile, sample);
-        if (!frame || !is_unknown(profile, frame) ||
-            !profile_choice_has(&input->choice, profile, sample))
+        if (!frame || !is_unknown(profile, frame) || !profile_choice_has(&input->choice, sample))
             continue;
         uint64_t *weight = &weights[frame - profile->frames];
         *weight += profile_choice_weight(&input->choice, sample);
@@ -330,7 +329,7 @@ static void put_activities(const struct view_input *input)
     const char *before = "in the runtime: ";
     bool made = activity_map_make(&map, profile) == 0;
     for (size_t i = 0; made && i < profile->sample_count; i++)
-        if (profile_choice_has(&input->choice, profile, &profile->samples[i]))
+        if (profile_choice_has(&input->choice, &profile->samples[i]))
             weights[activity_of(&map, &profile->samples[i])] +=
                 profile_choice_weight(&input->choice, &profile->samples[i]);
     activity_map_free(&map);
@@ -420,7 +419,7 @@ static int put_json(const struct view_input *input, const struct report_view *vi
     struct json_writer json = {.stream = stdout};
     size_t samples = 0;
     for (size_t i = 0; i < view->profile->sample_count; i++)
-        samples += profile_choice_has(&view->choice, view->profile, &view->profile->samples[i]);
+        samples += profile_choice_has(&view->choice, &view->profile->samples[i]);
     json_begin_object(&json, NULL);
     put_text(&json, "event", view->profile, event->name);
     json_text(&json, "unit",

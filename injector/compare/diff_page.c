@@ -148,14 +148,14 @@ int diff_page_write(FILE *stream, const struct diff_report *report)
     picture.sample_count = picture.sample_capacity = 0;
     int result = title && differences ? add_samples(&picture, report) : -1;
     if (!result) {
-        const struct flamegraph_request request = {
-            .profile = &picture,
-            .choice = {0, PROFILE_ALL, WEIGHT_PERIOD},
-            .title = title,
-            .unit = report->unit,
-            .difference = differences,
-            .put_tables = report->set->lines_of ? put_tables : NULL,
-            .context = report};
+        const struct flamegraph_request request = {.profile = &picture,
+                                                   .choice = {.weight = WEIGHT_PERIOD},
+                                                   .title = title,
+                                                   .unit = report->unit,
+                                                   .difference = differences,
+                                                   .put_tables =
+                                                       report->set->lines_of ? put_tables : NULL,
+                                                   .context = report};
         flamegraph_page_write(&request, stream);
     }
     free(picture.samples);

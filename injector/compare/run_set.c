@@ -267,7 +267,7 @@ static uint32_t process_of(struct run_set *set, const struct call_profile *profi
     for (size_t i = 0; sums && i < profile->sample_count; i++) {
         const struct call_sample *sample = &profile->samples[i];
         uint32_t process = profile->threads[sample->thread].process;
-        if (!profile_choice_has(choice, profile, sample))
+        if (!profile_choice_has(choice, sample))
             continue;
         sums[process] += profile_choice_weight(choice, sample);
         most = sums[process] > sums[most] ? process : most;
@@ -292,7 +292,7 @@ int run_set_add(struct run_set *set, bool is_new, const struct call_profile *pro
         run->process == PROFILE_NOTHING || find_numbers(&numbers, set, is_new, profile) ? -1 : 0;
     for (size_t i = 0; !result && i < profile->sample_count; i++) {
         const struct call_sample *sample = &profile->samples[i];
-        if (profile_choice_has(choice, profile, sample))
+        if (profile_choice_has(choice, sample))
             result = add_sample(set, run, profile, &numbers, sample,
                                 (double)profile_choice_weight(choice, sample));
     }

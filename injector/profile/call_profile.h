@@ -68,6 +68,7 @@ struct profile_thread {
 struct profile_event {
     uint32_t name;
     bool counts_ns; /* its period is a time, in ns: cpu-clock and task-clock */
+    bool off_cpu;   /* that time is what a thread waited; not known of a kept run */
 };
 
 /* An index of entries by the hash of their bytes. */

@@ -49,7 +49,8 @@ int profile_events_add(struct call_profile *profile, const struct perf_file *fil
         if (!name)
             bytes = (size_t)snprintf(number, sizeof number, "event %zu", i + 1);
         const struct profile_event event = {
-            call_profile_add_string(profile, name ? name : number, bytes), counts_ns(file, i)};
+            call_profile_add_string(profile, name ? name : number, bytes), counts_ns(file, i),
+            file->events[i].off_cpu};
         if (event.name == PROFILE_NOTHING || call_profile_add_event(profile, &event))
             return -1;
     }

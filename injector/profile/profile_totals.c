@@ -3,43 +3,12 @@
 
 #include <stdlib.h>
 
-bool profile_choice_has(const struct profile_choice *choice, const struct call_profile *profile,
-                        const struct call_sample *sample)
-{
-    return (choice->event == PROFILE_ALL || choice->event == sample->event) &&
-           (choice->pid == PROFILE_ALL || choice->pid == profile->threads[sample->thread].pid);
-}
-
-uint64_t profile_choice_first_ns(const struct profile_choice *choice,
-                                 const struct call_profile *profile)
-{
-    uint64_t first = UINT64_MAX;
-    for (size_t i = 0; i < profile->sample_count; i++) {
-        const struct call_sample *sample = &profile->samples[i];
-        if (sample->time_ns && sample->time_ns < first &&
-            (!choice || profile_choice_has(choice, profile, sample)))
-            first = sample->time_ns;
-    }
-    return first == UINT64_MAX ? 0 : first;
-}
-
-uint64_t call_sample_since(const struct call_sample *sample, uint64_t first_ns)
-{
-    return sample->time_ns ? sample->time_ns - first_ns : 0;
-}
-
-uint64_t profile_choice_weight(const struct profile_choice *choice,
-                               const struct call_sample *sample)
-{
-    return choice->weight == WEIGHT_PERIOD ? sample->period : 1;
-}
-
 static void count_nodes(struct profile_totals *totals, const struct call_profile *profile,
                         const struct profile_choice *choice)
 {
     for (size_t i = 0; i < profile->sample_count; i++) {
         const struct call_sample *sample = &profile->samples[i];
-        if (!profile_choice_has(choice, profile, sample))
+        if (!profile_choice_has(choice, sample))
             continue;
         uint64_t weight = profile_choice_weight(choice, sample);
         totals->of_node[sample->node] += weight;

@@ -3,18 +3,8 @@
 #ifndef PERFJIT_PROFILE_TOTALS_H
 #define PERFJIT_PROFILE_TOTALS_H
 
+#include "injector/profile/profile_choice.h"
 #include "injector/profile/profile_functions.h"
-
-enum profile_weight { WEIGHT_SAMPLES, WEIGHT_PERIOD };
-
-#define PROFILE_ALL UINT32_MAX
-
-/* What is counted. */
-struct profile_choice {
-    uint32_t event; /* or PROFILE_ALL */
-    uint32_t pid;   /* or PROFILE_ALL */
-    enum profile_weight weight;
-};
 
 struct profile_totals {
     uint64_t all;
@@ -29,20 +19,6 @@ struct profile_totals {
     uint64_t *self; /* by frame */
     uint64_t *function_self, *function_total;
 };
-
-/* Whether SAMPLE is counted. */
-bool profile_choice_has(const struct profile_choice *choice, const struct call_profile *profile,
-                        const struct call_sample *sample);
-
-/* The earliest time of the samples that CHOICE, or with NULL PROFILE, has; 0: none is known. */
-uint64_t profile_choice_first_ns(const struct profile_choice *choice,
-                                 const struct call_profile *profile);
-
-/* How long after FIRST_NS SAMPLE was taken; 0 if its time is not known. */
-uint64_t call_sample_since(const struct call_sample *sample, uint64_t first_ns);
-
-uint64_t profile_choice_weight(const struct profile_choice *choice,
-                               const struct call_sample *sample);
 
 /* Returns 0, or -1 without memory.  Release with profile_totals_free in either case. */
 int profile_totals_count(struct profile_totals *totals, const struct call_profile *profile,

@@ -25,7 +25,7 @@ enum { EXIT_DONE = 0, EXIT_FAILED = 1, EXIT_USAGE = 2, EXIT_SKIPPED = 3 };
 
 void view_request_begin(struct view_request *request, enum profile_weight weight)
 {
-    *request = (struct view_request){.pid = PROFILE_ALL, .weight = weight};
+    *request = (struct view_request){.weight = weight};
 }
 
 static enum profile_weight weight_named(const char *word, struct argp_state *state)
@@ -35,13 +35,20 @@ static enum profile_weight weight_named(const char *word, struct argp_state *sta
     return strcmp(word, "samples") == 0 ? WEIGHT_SAMPLES : WEIGHT_PERIOD;
 }
 
-static uint32_t pid_in(const char *word, struct argp_state *state)
+static void take_pid(struct view_request *request, const char *word, struct argp_state *state)
 {
-    char *end;
-    unsigned long value = strtoul(word, &end, 10);
-    if (end == word || *end || value >= PROFILE_ALL)
+    if (!*word || strspn(word, "0123456789") != strlen(word))
         argp_error(state, "--pid is a number, not '%s'", printable_copy(word));
-    return (uint32_t)value;
+    request->wish.process = word;
+}
+
+static void take_time(struct view_request *request, const char *word, struct argp_state *state)
+{
+    if (!time_words_read(&request->wish.time, word))
+        argp_error(state,
+                   "--time is FROM-TO, both in seconds (1.2-1.5), in percent (10%%-20%%) or by the "
+                   "clock (14:05:09-14:05:12), not '%s'",
+                   printable_copy(word));
 }
 
 size_t view_rows(const char *word, struct argp_state *state)
@@ -75,10 +82,19 @@ error_t view_request_take(struct view_request *request, int key, char *argument,
         request->quiet = true;
         return 0;
     case VIEW_EVENT:
-        request->event = argument;
+        request->wish.event = argument;
+        return 0;
+    case VIEW_TIME:
+        take_time(request, argument, state);
+        return 0;
+    case VIEW_THREAD:
+        request->wish.thread = argument;
+        return 0;
+    case VIEW_PROCESS:
+        request->wish.process = argument;
         return 0;
     case VIEW_PID:
-        request->pid = pid_in(argument, state);
+        take_pid(request, argument, state);
         return 0;
     case VIEW_WEIGHT:
         request->weight = weight_named(argument, state);
@@ -227,14 +243,14 @@ static int choose_event(struct view_input *input, const struct view_request *req
 {
     char events[512];
     size_t count = list_events(input, events, sizeof events, &input->choice.event);
-    for (size_t i = 0; request->event && i < input->profile.event_count; i++)
-        if (strcmp(event_name(input, i), request->event) == 0) {
+    for (size_t i = 0; request->wish.event && i < input->profile.event_count; i++)
+        if (strcmp(event_name(input, i), request->wish.event) == 0) {
             input->choice.event = (uint32_t)i;
             return 0;
         }
-    if (request->event)
+    if (request->wish.event)
         return report_failure(findings, "%s: there is no event '%s'; it has: %s", input->path,
-                              request->event, events);
+                              request->wish.event, events);
     if (count > 1 && !request->quiet)
         printable_line(stderr,
                        "perfjit: %s has several events: %s; this is the first one, --event NAME "
@@ -268,9 +284,11 @@ static int count(struct view_input *input, const struct view_request *request,
         report_note(findings, "%s: the samples have no periods: they are counted", input->path);
         return 0;
     }
-    return report_failure(findings, "%s: has no samples%s%s: there is nothing to show", input->path,
-                          request->pid == PROFILE_ALL ? "" : " of that process",
-                          request->event ? " of that event" : "");
+    return report_failure(findings, "%s: has no samples%s%s%s%s: there is nothing to show",
+                          input->path, request->wish.thread ? " of that thread" : "",
+                          request->wish.process ? " of that process" : "",
+                          input->choice.to_ns ? " in that time" : "",
+                          request->wish.event ? " of that event" : "");
 }
 
 int view_input_open(struct view_input *input, const struct view_request *request,
@@ -288,31 +306,46 @@ int view_input_open(struct view_input *input, const struct view_request *request
     input_guard_input_at(input->path);
     if (input_guard_check(findings) || refuse_bench(input->path, findings))
         return -1;
-    input->choice = (struct profile_choice){0, request->pid, request->weight};
-    if (run_file_is(input->path) ? run_file_read(&input->profile, input->path, RUN_EACH, findings)
-                                 : read_recording(input, request, findings))
+    input->choice = (struct profile_choice){.weight = request->weight};
+    bool is_kept = run_file_is(input->path);
+    if (is_kept ? run_file_read(&input->profile, input->path, RUN_EACH, findings)
+                : read_recording(input, request, findings))
         return -1;
-    return choose_event(input, request, findings) ? -1 : count(input, request, findings);
+    if (!is_kept)
+        recording_host_read(&input->host, input->recording.records.file);
+    if (choose_event(input, request, findings) ||
+        profile_choice_make(&input->choice, &input->profile, &request->wish,
+                            is_kept ? NULL : &input->host, input->path, findings))
+        return -1;
+    return count(input, request, findings);
 }
+
 int view_input_open_kept(struct view_input *input, const struct view_request *request,
                          struct findings *findings)
 {
     *input = (struct view_input){.path = request->input};
-    input->choice = (struct profile_choice){0, PROFILE_ALL, WEIGHT_PERIOD};
+    input->choice = (struct profile_choice){.weight = WEIGHT_PERIOD};
     interruption_watch_files();
     if (run_file_read(&input->profile, request->input,
                       request->weight == WEIGHT_PERIOD ? RUN_PERIODS : RUN_COUNTS, findings) ||
-        choose_event(input, request, findings))
+        choose_event(input, request, findings) ||
+        profile_choice_make(&input->choice, &input->profile, &request->wish, NULL, input->path,
+                            findings))
         return -1;
     if (profile_functions_find(&input->functions, &input->profile))
         return report_failure(findings, "out of memory");
     if (count_totals(input, findings))
         return -1;
-    return input->totals.all ? 0 : report_failure(findings, "%s: has no samples", input->path);
+    return input->totals.all
+               ? 0
+               : report_failure(findings, "%s: has no samples%s", input->path,
+                                request->wish.thread || request->wish.process ? " of that thread"
+                                                                              : "");
 }
 
 void view_input_close(struct view_input *input)
 {
+    profile_choice_free(&input->choice);
     profile_totals_free(&input->totals);
     profile_functions_free(&input->functions);
     call_profile_free(&input->profile);

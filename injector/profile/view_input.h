@@ -6,6 +6,7 @@
 #include "injector/history/recording.h"
 #include "injector/profile/profile_totals.h"
 #include "injector/recording/cut_chains.h"
+#include "injector/recording/host/recording_host.h"
 
 #include <argp.h>
 #include <stdio.h>
@@ -13,8 +14,7 @@
 struct view_request {
     const char *input; /* NULL: default_file */
     const char *output;
-    const char *event; /* its name; NULL: the first */
-    uint32_t pid;      /* or PROFILE_ALL */
+    struct profile_wish wish; /* no event: the first */
     enum profile_weight weight;
     bool lines; /* by line that ran and called, and not by function */
     bool verbose, quiet;
@@ -22,7 +22,14 @@ struct view_request {
 };
 
 /* The options that fill it in, for a table of argp's. */
-enum view_option_key { VIEW_EVENT = 600, VIEW_PID, VIEW_WEIGHT };
+enum view_option_key {
+    VIEW_EVENT = 600,
+    VIEW_TIME,
+    VIEW_THREAD,
+    VIEW_PROCESS,
+    VIEW_PID,
+    VIEW_WEIGHT
+};
 #define VIEW_INPUT                                                                                 \
     {                                                                                              \
         "input", 'i', "FILE", 0, "FILE, said as to perf", 0                                        \
@@ -34,7 +41,21 @@ enum view_option_key { VIEW_EVENT = 600, VIEW_PID, VIEW_WEIGHT };
      0,                                                                                            \
      "Which event of the recording, as perf evlist names it (default: the first)",                 \
      0},                                                                                           \
-        {"pid", VIEW_PID, "PID", 0, "This process alone", 0},                                      \
+        {"time",                                                                                   \
+         VIEW_TIME,                                                                                \
+         "FROM-TO",                                                                                \
+         0,                                                                                        \
+         "This time alone: 1.2-1.5 (seconds from the recording's first sample), 10%-20%, or "      \
+         "14:05:09-14:05:12.5 (the clock); FROM or TO may be missing",                             \
+         0},                                                                                       \
+        {"thread",                                                                                 \
+         VIEW_THREAD,                                                                              \
+         "NAME|TID",                                                                               \
+         0,                                                                                        \
+         "Threads of this name (V8*: that begin so), or of this number, alone",                    \
+         0},                                                                                       \
+        {"process", VIEW_PROCESS, "NAME|PID", 0, "Processes of this name, or this one, alone", 0}, \
+        {"pid", VIEW_PID, "PID", 0, "As --process PID", 0},                                        \
         {"weight",                                                                                 \
          VIEW_WEIGHT,                                                                              \
          "WHAT",                                                                                   \
@@ -72,6 +93,7 @@ struct view_input {
     struct profile_functions functions;
     struct profile_totals totals;
     struct profile_choice choice;
+    struct recording_host host; /* not of a kept run */
     struct cut_chains cuts;
 };
 

@@ -9,6 +9,7 @@ have the same of each function of JIT code.
 import collections
 import json
 import re
+import string
 import sys
 
 directory, wanted = sys.argv[1], int(sys.argv[2])
@@ -62,11 +63,23 @@ def firefox():
             yield firefox_stack(thread, stack), round(weight * 1e6) if is_time else weight
 
 
+# Digits of five bits, the lowest first, and 32 more in each that another one follows.
+def node_numbers(column):
+    digits = string.ascii_uppercase + string.ascii_lowercase + string.digits + "+/"
+    number = shift = 0
+    for digit in map(digits.index, column):
+        number, shift = number | (digit & 31) << shift, shift + 5
+        if digit < 32:
+            yield number
+            number = shift = 0
+
+
 def page():
     html = text("page.html")
     start = html.index('id="data">') + len('id="data">')
     data = json.loads(html[start : html.index("</script>", start)])
-    strings, frames, nodes = data["strings"], data["frames"], data["nodes"]
+    strings, frames = data["strings"], data["frames"]
+    nodes = {name: list(node_numbers(column)) for name, column in data["nodes"].items()}
     columns = zip(frames["name"], frames["file"], frames["module"], frames["line"])
     functions = [(strings[name], strings[file] or strings[module], line) for name, file, module, line in columns]
     for node, weight in zip(data["samples"]["node"], data["samples"]["weight"]):

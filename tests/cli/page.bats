@@ -83,7 +83,7 @@ const all = [...functionTotals(profile, scope).values()].find((sums) => sums.nam
 if (tiers.reduce((sum, [, weight]) => sum + weight, 0) !== all) throw new Error("the tiers are not the whole: " + JSON.stringify(tiers) + " " + all);
 if (!framesOfSeveralTiers(profile)[frame]) throw new Error("the legend does not tell");
 // A caller in another tier than its callee of the same function has not moved.
-const small = openProfile({ unit: "ns", strings: ["", "f", "a", "b"], frames: { name: [1, 1], module: [0, 0], file: [0, 0], line: [0, 0], tier: [2, 3], kind: [0, 0], inlined: [0, 0] },
+const small = openProfile({ unit: "ns", strings: ["", "f", "a", "b"], frames: { name: [1, 1], module: [0, 0], file: [0, 0], line: [0, 0], column: [0, 0], tier: [2, 3], kind: [0, 0], inlined: [0, 0] },
     nodes: { parent: [0, 1, 1, 3], frame: [0, 0, 1, 1] }, threads: { pid: [1], tid: [1], name: [0], process: [0] },
     samples: { node: [1, 2, 1, 3, 1], thread: [0, 0, 0, 0, 0], weight: [1, 1, 1, 1, 1], time: [0, 10, 10, 10, 10] } });
 const row = timeRows(small, scopesOf(small)[0]).rows[0];
@@ -121,7 +121,7 @@ for (let stack = 0; stack < 3000; stack++) {
 }
 const fifty = [...Array(50).keys()], none = fifty.map(() => 0);
 const many = { unit: "ns", strings: ["", ...fifty.map((i) => "f" + i)], nodes, samples,
-    frames: { name: fifty.map((i) => i + 1), module: none, file: none, line: none, tier: none, kind: none, inlined: none },
+    frames: { name: fifty.map((i) => i + 1), module: none, file: none, line: none, column: none, tier: none, kind: none, inlined: none },
     threads: { pid: [1], tid: [1], name: [0], process: [0] } };
 END
 }
@@ -156,6 +156,41 @@ if (end.seen.sort().join("\n") !== whole.seen.sort().join("\n") || end.deepest !
 const rows = [];
 visitTree(sliced, 0, 1e6, 0.4, (node) => rows.push(sliced.depth[node]));
 if (rows.some((row, i) => i && row < rows[i - 1])) throw new Error("not row by row");
+END
+    node model.js
+}
+
+@test "what is hidden and folded keeps the sums of all callers, on both sides of a difference" {
+    cat "$here"/../../injector/profile/flamegraph/page/{profile,tree,tiers,filter}.js >model.js
+    many_stacks >>model.js
+    cat >>model.js <<'END'
+const check = (what, isSo) => { if (!isSo) throw new Error(what); };
+many.frames.kind = fifty.map((i) => i % 7 === 0 ? 3 : i % 5 === 0 ? 2 : 0);
+many.frames.name = fifty.map((i) => i % 20 + 1); // functions that call themselves, in other tiers
+many.frames.tier = fifty.map((i) => i > 20 ? 2 : 3);
+const profile = openProfile(many), scope = scopesOf(profile)[0], before = flameTree(profile, scope);
+profile.difference = { base: [...before.total], new: [...before.total].map((value) => value * 2), verdict: [...before.total].map(() => 0) };
+for (const hide of [[], ["kernel"], ["kernel", "native"], ["others"]]) for (const fold of [[], ["recursion"], ["tiers"], ["recursion", "tiers"]]) {
+    const filtered = filterProfile(profile, hide, fold), tree = flameTree(filtered, scope), what = hide + " " + fold;
+    check(what + ": the sum", tree.total[0] === before.total[0]);
+    for (let i = 0; i < tree.count; i++) {
+        check(what + ": a side", Math.abs(filtered.difference.base[i] - tree.total[i]) < 1e-6 && Math.abs(filtered.difference.new[i] - 2 * tree.total[i]) < 1e-6);
+        if (!i) continue;
+        const kind = filtered.frames.kind[tree.frame[i]];
+        check(what + ": a hidden frame", !(hide.length && kind === 3) && !((hide.includes("native") || hide.includes("others")) && kind === 2));
+        for (let outer = tree.parent[i]; fold.includes("recursion") && outer > 0; outer = tree.parent[outer])
+            check(what + ": a function twice", functionsOf(filtered)[tree.frame[outer]] !== functionsOf(filtered)[tree.frame[i]]);
+        for (let child = tree.first[i], names = new Set(); fold.includes("tiers") && child; child = tree.next[child]) {
+            const name = functionsOf(filtered)[tree.frame[child]];
+            check(what + ": two tiers", !names.has(name));
+            names.add(name);
+        }
+    }
+    let hidden = 0; // sum of what ends in hidden frames, and stands with a caller
+    for (let i = 1; i < before.count; i++) if (ownersOf(profile)[before.frame[i]] & hide.reduce((bits, word) => bits | 1 << hideable.indexOf(word), 0)) hidden += before.self[i];
+    const told = hiddenWeight(filtered, scope);
+    check(what + ": how much is hidden", told.all === hidden && told.of.reduce((sum, one) => sum + one, 0) === hidden);
+}
 END
     node model.js
 }
@@ -197,7 +232,7 @@ END
     cat "$here"/small_browser.js >whole.js
     many_stacks >>whole.js
     echo 'book.data = JSON.stringify(many);' >>whole.js
-    cat "$here"/../../injector/profile/flamegraph/page/{profile,tree,tiers,colours,format,search,canvas,page}.js >>whole.js
+    cat "$here"/../../injector/profile/flamegraph/page/{profile,tree,tiers,filter,strip,colours,format,search,canvas,page}.js >>whole.js
     cat >>whole.js <<'END'
 const check = (what, isSo) => { if (!isSo) throw new Error(what + ": " + drawnRows().join(" ") + "; " + location.hash + "; " + byName("details").textContent); };
 const full = (from, to, least) => drawnRows().slice(from, to).every((count) => count >= least) && drawnRows().slice(from, to).length === to - from;
@@ -210,17 +245,17 @@ clickAt(500, 30);
 const sum = () => drawnRows().reduce((all, count) => all + count);
 const first = sum(), frames = allFrames();
 check(`inverted and zoomed: ${first} pixels first, ${frames} frames`, frames >= 5 && frames < 100 && first < sum() * 0.9);
-check("inverted and zoomed: all rows", full(0, 21, 700) && drawnRows().length === 21);
+check("inverted and zoomed: all rows, the frame at the top", full(0, 20, 700) && drawnRows().length === 20);
 check("the link", /^#view=inverted&zoom=\d+$/.test(location.hash));
 const zoomed = drawnRows().join();
 press("t");
 const timeFrames = allFrames();
 check("time: in several frames, not " + timeFrames, timeFrames >= 3 && timeFrames < 100);
-check("time: all rows", full(0, 21, 400));
+check("time: all rows", full(0, 22, 400));
 const time = drawnRows().join();
-clickAt(500, 30);
+clickAt(500, 50);
 allFrames();
-check("time, a part", full(0, 21, 900) && /span=\d/.test(location.hash));
+check("time, a part", full(0, 22, 900) && /span=\d/.test(location.hash));
 press("Escape");
 check("time: the whole again, at once", allFrames() === 0 && drawnRows().join() === time);
 press("i");
@@ -229,7 +264,7 @@ clickAt(500, 30);
 check("inverted again: at once, and the same", allFrames() === 0 && drawnRows().join() === zoomed);
 byName("search").value = "f7";
 byName("search").handlers.input({ target: byName("search") });
-check("search", allFrames() === 0 && /%\u0020matched$/.test(byName("matched").textContent) && full(0, 21, 900));
+check("search, and the list of what is found", allFrames() < 4 && /%\u0020matched$/.test(byName("matched").textContent) && full(0, 20, 900));
 press("r");
 allFrames();
 check("reset", full(0, 2, 900) && location.hash === "#");

@@ -9,6 +9,7 @@ class Surface { // fills with opaque colours alone are seen
     get fillStyle() { return "#" + (0x100000 + hash(String(this.colour)) % 0xe00000).toString(16); }
     setTransform() {}
     strokeRect() {}
+    drawImage() {}
     fillText(text) { this.canvas.texts.push(text); }
     createImageData(width, height) { return { width, height, data: new Uint8ClampedArray(width * height * 4) }; }
     putImageData(image) { this.canvas.pixels.set(new Uint32Array(image.data.buffer)); }
@@ -38,6 +39,8 @@ class Element {
     get parentElement() { return this.parent = this.parent || new Element(); }
     addEventListener(type, handler) { this.handlers[type] = handler; }
     append() {}
+    setAttribute() {}
+    remove() {}
     focus() {}
     matches() { return false; }
 }

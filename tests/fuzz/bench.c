@@ -33,7 +33,7 @@ static void try_list(const uint8_t *bytes, size_t size)
 
 static void check_profile(const struct call_profile *profile)
 {
-    const struct profile_choice choice = {PROFILE_ALL, PROFILE_ALL, WEIGHT_PERIOD};
+    const struct profile_choice choice = {.event = PROFILE_ALL, .weight = WEIGHT_PERIOD};
     struct profile_functions functions = {0};
     struct profile_totals totals = {0};
     for (uint32_t i = 1; i < profile->node_count; i++)

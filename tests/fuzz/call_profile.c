@@ -57,6 +57,7 @@ static void write_all(const struct run *run)
     const struct export_request request = {&run->calls, &run->functions, &run->totals, run->choice,
                                            "fuzz.data"};
     const struct flamegraph_request graph = {.profile = &run->calls,
+                                             .width = 1200,
                                              .totals = &run->totals,
                                              .choice = run->choice,
                                              .title = "fuzz.data"};
@@ -80,8 +81,8 @@ static void write_all(const struct run *run)
 /* One choice of those that there are, by how long the input is. */
 static void answer(struct run *run, size_t size)
 {
-    run->choice = (struct profile_choice){run->calls.event_count > 1 && (size & 2) ? 1 : 0,
-                                          PROFILE_ALL, size & 1 ? WEIGHT_PERIOD : WEIGHT_SAMPLES};
+    run->choice = (struct profile_choice){.event = run->calls.event_count > 1 && (size & 2) ? 1 : 0,
+                                          .weight = size & 1 ? WEIGHT_PERIOD : WEIGHT_SAMPLES};
     promise(profile_totals_count(&run->totals, &run->calls, &run->functions, &run->choice) == 0,
             "there is memory");
     check_sums(run);

@@ -38,7 +38,7 @@ static uint64_t all_periods(const struct call_profile *profile)
 /* Whether there is anything to compare: other runs are refused before. */
 static bool fill(struct run_set *set, const struct call_profile *profile, uint8_t options)
 {
-    const struct profile_choice choice = {0, PROFILE_ALL, WEIGHT_PERIOD};
+    const struct profile_choice choice = {.weight = WEIGHT_PERIOD};
     const size_t runs = options & OPTION_PAIRED ? 12 : 8;
     bool any = true;
     struct call_profile run = *profile;
@@ -149,8 +149,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
     if (size == 0)
         return 0;
     if (call_profile_begin(&profile) == 0 &&
-        run_file_parse_body(&profile, "fuzz.run", RUN_FILE_VERSION, bytes + 1, size - 1, RUN_PERIODS, &findings) ==
-            0 &&
+        run_file_parse_body(&profile, "fuzz.run", RUN_FILE_VERSION, bytes + 1, size - 1,
+                            RUN_PERIODS, &findings) == 0 &&
         profile.event_count)
         compare(&profile, bytes[0]);
     call_profile_free(&profile);

@@ -596,7 +596,7 @@ static void put_benches(void)
         errx(EXIT_FAILURE, "out of memory");
     const struct call_frame frame = {.name = call_profile_add_string(&profile, "hot", 3)};
     const struct profile_thread thread = {.name = frame.name, .process = frame.name};
-    const struct profile_event event = {frame.name, true};
+    const struct profile_event event = {.name = frame.name, .counts_ns = true};
     uint32_t node = call_profile_add_node(&profile, 0, call_profile_add_frame(&profile, &frame));
     const struct call_frame inlined = {.name = frame.name,
                                        .file = call_profile_add_string(&profile, "a.js", 4),

@@ -26,7 +26,7 @@ static void add_stack(struct call_profile *profile, char name, unsigned deep, ui
 /* One function has WIDE of 100 000, and a stack of nine functions the rest.  To be freed. */
 static char *draw(uint64_t wide)
 {
-    const struct profile_choice all = {0, PROFILE_ALL, WEIGHT_PERIOD};
+    const struct profile_choice all = {.weight = WEIGHT_PERIOD};
     const struct profile_thread thread = {1, 1, 0, 0};
     struct call_profile profile;
     struct profile_functions functions;
@@ -41,7 +41,7 @@ static char *draw(uint64_t wide)
     assert_int_equal(profile_functions_find(&functions, &profile), 0);
     assert_int_equal(profile_totals_count(&totals, &profile, &functions, &all), 0);
     const struct flamegraph_request request = {
-        .profile = &profile, .totals = &totals, .choice = all, .title = "title"};
+        .profile = &profile, .totals = &totals, .choice = all, .title = "title", .width = 1200};
     assert_int_equal(flamegraph_svg_write(&request, stream), 0);
     fclose(stream);
     profile_totals_free(&totals);

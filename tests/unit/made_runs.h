@@ -68,8 +68,8 @@ static inline void add_runs(struct run_set *set, const struct made_stack *stacks
     for (size_t run = 0; run < 2 * runs; run++) {
         bool is_new = run % 2;
         struct call_profile profile;
-        const struct profile_choice choice = {0, PROFILE_ALL, WEIGHT_PERIOD};
-        const struct profile_event event = {0, true};
+        const struct profile_choice choice = {.weight = WEIGHT_PERIOD};
+        const struct profile_event event = {.counts_ns = true};
         assert_int_equal(call_profile_begin(&profile), 0);
         assert_int_equal(call_profile_add_event(&profile, &event), 0);
         for (size_t i = 0; i < count; i++) {

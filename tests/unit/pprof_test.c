@@ -37,7 +37,7 @@ static int begin(void **state)
     const struct profile_thread thread = {1, 1, 0, 0};
     const struct profile_event event = {0};
     (void)state;
-    choice = (struct profile_choice){0, PROFILE_ALL, WEIGHT_PERIOD};
+    choice = (struct profile_choice){.weight = WEIGHT_PERIOD};
     return call_profile_begin(&profile) || call_profile_add_thread(&profile, &thread) != 0 ||
            call_profile_add_event(&profile, &event) || call_profile_add_event(&profile, &event);
 }

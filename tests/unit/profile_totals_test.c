@@ -32,7 +32,7 @@ static uint32_t add_frame(struct call_profile *profile, unsigned number, unsigne
 
 static void make(struct world *world, unsigned seed)
 {
-    const struct profile_choice all = {0, PROFILE_ALL, WEIGHT_PERIOD};
+    const struct profile_choice all = {.weight = WEIGHT_PERIOD};
     const struct profile_thread thread = {1, 1, 0, 0};
     struct call_profile *profile = &world->profile;
     srandom(seed);
@@ -171,7 +171,7 @@ static void test_each_frame_is_listed_with_its_function(void **state)
 static void test_deep_recursion_takes_no_longer_than_its_nodes(void **state)
 {
     (void)state;
-    const struct profile_choice all = {0, PROFILE_ALL, WEIGHT_SAMPLES};
+    const struct profile_choice all = {.weight = WEIGHT_SAMPLES};
     const struct profile_thread thread = {1, 1, 0, 0};
     struct world world = {0};
     struct call_profile *profile = &world.profile;

@@ -35,7 +35,7 @@ static void make(struct call_profile *profile)
                                               text(profile, "node")};
         call_profile_add_thread(profile, &thread);
     }
-    const struct profile_event event = {text(profile, "cpu-clock"), true};
+    const struct profile_event event = {.name = text(profile, "cpu-clock"), .counts_ns = true};
     assert_int_equal(call_profile_add_event(profile, &event), 0);
     for (uint32_t i = 0; i < 6; i++) {
         const struct call_place place = {7, 13, text(profile, "/srv/app.js"), 1};

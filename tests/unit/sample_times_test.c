@@ -17,7 +17,7 @@
 static struct call_profile profile;
 static struct profile_functions functions;
 static struct profile_totals totals;
-static const struct profile_choice choice = {0, PROFILE_ALL, WEIGHT_PERIOD};
+static const struct profile_choice choice = {.weight = WEIGHT_PERIOD};
 static char *text;
 static size_t text_bytes;
 

@@ -12,8 +12,8 @@ enum { TURNS = 200, BUSY_TURNS = 100 };
 static void add_run(struct run_set *set, bool is_new, double us)
 {
     struct call_profile profile;
-    const struct profile_choice choice = {0, PROFILE_ALL, WEIGHT_PERIOD};
-    const struct profile_event event = {0, true};
+    const struct profile_choice choice = {.weight = WEIGHT_PERIOD};
+    const struct profile_event event = {.counts_ns = true};
     const struct profile_thread thread = {0};
     assert_int_equal(call_profile_begin(&profile), 0);
     assert_int_equal(call_profile_add_event(&profile, &event), 0);

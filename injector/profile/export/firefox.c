@@ -591,7 +591,7 @@ static uint32_t *sort_samples(const struct export_request *request, size_t *coun
     uint32_t *numbers = calloc(profile->sample_count + 1, sizeof *numbers);
     *count = 0;
     for (uint32_t i = 0; sorted && i < profile->sample_count; i++)
-        if (profile_choice_has(&request->choice, profile, &profile->samples[i]))
+        if (profile_choice_has(&request->choice, &profile->samples[i]))
             sorted[(*count)++] =
                 (struct timed_sample){profile->samples[i].time_ns, profile->samples[i].thread, i};
     if (sorted)

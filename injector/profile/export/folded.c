@@ -32,7 +32,7 @@ static size_t collect(const struct export_request *request, struct folded_line *
     size_t count = 0, kept = 0;
     for (size_t i = 0; i < profile->sample_count; i++) {
         const struct call_sample *sample = &profile->samples[i];
-        if (profile_choice_has(&request->choice, profile, sample))
+        if (profile_choice_has(&request->choice, sample))
             lines[count++] =
                 (struct folded_line){profile->threads[sample->thread].name, sample->node,
                                      profile_choice_weight(&request->choice, sample)};

@@ -334,7 +334,7 @@ static void put_samples(struct pprof_output *out)
     uint64_t first = profile_choice_first_ns(&out->request->choice, profile), last = 0;
     for (size_t i = 0; i < profile->sample_count; i++) {
         const struct call_sample *sample = &profile->samples[i];
-        if (!profile_choice_has(&out->request->choice, profile, sample))
+        if (!profile_choice_has(&out->request->choice, sample))
             continue;
         last = sample->time_ns > last ? sample->time_ns : last;
         put_sample(out, sample, &packed);

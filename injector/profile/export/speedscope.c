@@ -54,7 +54,7 @@ static size_t collect(const struct export_request *request, struct thread_stack_
     const struct call_profile *profile = request->profile;
     size_t count = 0, kept = 0;
     for (size_t i = 0; i < profile->sample_count; i++)
-        if (profile_choice_has(&request->choice, profile, &profile->samples[i]))
+        if (profile_choice_has(&request->choice, &profile->samples[i]))
             sums[count++] = (struct thread_stack_sum){
                 profile->samples[i].thread, profile->samples[i].node,
                 profile_choice_weight(&request->choice, &profile->samples[i])};

@@ -1,11 +1,13 @@
 /* See flamegraph_page.h.  profile.js describes the data in the page. */
 #include "injector/profile/flamegraph/flamegraph_page.h"
 
+#include "injector/profile/activity.h"
 #include "injector/profile/flamegraph/markup.h"
 #include "injector/profile/flamegraph/page_parts.h"
 #include "injector/text/json_writer.h"
 
 #include <inttypes.h>
+#include <stdlib.h>
 #include <string.h>
 
 /* ---- Columns ---- */
@@ -19,6 +21,30 @@ static void put_column(const struct flamegraph_request *request, struct json_wri
     for (size_t i = 0; i < count; i++)
         json_number(json, NULL, value(request, i));
     json_end_array(json);
+}
+
+/* The same as a text, which is half as long: each number in digits of five bits, the lowest first;
+ * 32 is added to a digit that another one follows.  Without memory it is a column of numbers. */
+static void put_digit_column(const struct flamegraph_request *request, struct json_writer *json,
+                             const char *name, size_t count,
+                             uint64_t (*value)(const struct flamegraph_request *request, size_t i))
+{
+    static const char digits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+    enum { MOST_DIGITS = 7, BITS = 5, MORE = 1 << BITS };
+    char *text = malloc(count * MOST_DIGITS + 1), *end = text;
+    for (size_t i = 0; text && i < count; i++) {
+        uint32_t left = (uint32_t)value(request, i);
+        for (; left >= MORE; left >>= BITS)
+            *end++ = digits[MORE + left % MORE];
+        *end++ = digits[left];
+    }
+    if (!text) {
+        put_column(request, json, name, count, value);
+        return;
+    }
+    *end = '\0';
+    json_text(json, name, text);
+    free(text);
 }
 
 #define COLUMN(function, expression)                                                               \
@@ -72,45 +98,77 @@ static void put_tables(const struct flamegraph_request *request, struct json_wri
             json_end_object(json);
         if (columns[i].table)
             json_begin_object(json, columns[i].table);
-        put_column(request, json, columns[i].name, columns[i].count, columns[i].value);
+        const bool is_long = columns[i].value == node_parent || columns[i].value == node_frame;
+        (is_long ? put_digit_column : put_column)(request, json, columns[i].name, columns[i].count,
+                                                  columns[i].value);
     }
     json_end_object(json);
 }
 
 /* ---- Samples ---- */
 
-enum sample_column { SAMPLE_NODE, SAMPLE_THREAD, SAMPLE_WEIGHT, SAMPLE_TIME };
+/* Samples of CHOICE.  Times are in us since the recording's first sample, as --time has them, each
+ * less the one before, which keeps them short. */
+static void put_samples(const struct call_profile *profile, const struct profile_choice *choice,
+                        struct json_writer *json, const char *name)
+{
+    enum { NODE, THREAD, WEIGHT, TIME, COLUMNS };
+    static const char *const names[COLUMNS] = {"node", "thread", "weight", "time"};
+    const uint64_t first = profile_choice_first_ns(NULL, profile);
+    json_begin_object(json, name);
+    for (int column = NODE; column < COLUMNS; column++) {
+        int64_t before = 0;
+        json_begin_array(json, names[column]);
+        for (size_t i = 0; i < profile->sample_count; i++) {
+            const struct call_sample *sample = &profile->samples[i];
+            const int64_t now = (int64_t)(call_sample_since(sample, first) / 1000);
+            if (!profile_choice_has(choice, sample))
+                continue;
+            if (column == TIME)
+                json_difference(json, NULL, now - before);
+            else
+                json_number(json, NULL,
+                            column == NODE     ? sample->node
+                            : column == THREAD ? sample->thread
+                                               : profile_choice_weight(choice, sample));
+            before = now;
+        }
+        json_end_array(json);
+    }
+    json_end_object(json);
+}
 
-/* Times are in us, each less the one before, which keeps them short. */
-static void put_samples(const struct flamegraph_request *request, struct json_writer *json,
-                        enum sample_column column)
+/* Where threads waited, beside what they did: as long as they waited there. */
+static void put_waiting(const struct flamegraph_request *request, struct json_writer *json)
 {
     const struct call_profile *profile = request->profile;
-    int64_t before = 0;
-    const uint64_t first =
-        column == SAMPLE_TIME ? profile_choice_first_ns(&request->choice, profile) : 0;
-    for (size_t i = 0; i < profile->sample_count; i++) {
-        const struct call_sample *sample = &profile->samples[i];
-        const int64_t now =
-            column == SAMPLE_TIME ? (int64_t)(call_sample_since(sample, first) / 1000) : 0;
-        if (!profile_choice_has(&request->choice, profile, sample))
-            continue;
-        switch (column) {
-        case SAMPLE_NODE:
-            json_number(json, NULL, sample->node);
-            break;
-        case SAMPLE_THREAD:
-            json_number(json, NULL, sample->thread);
-            break;
-        case SAMPLE_WEIGHT:
-            json_number(json, NULL, profile_choice_weight(&request->choice, sample));
-            break;
-        case SAMPLE_TIME:
-            json_difference(json, NULL, now - before);
-            before = now;
-            break;
+    struct profile_choice choice = request->choice;
+    choice.weight = WEIGHT_PERIOD;
+    for (choice.event = 0; choice.event < profile->event_count; choice.event++)
+        if (profile->events[choice.event].off_cpu && choice.event != request->choice.event) {
+            put_samples(profile, &choice, json, "waiting");
+            return;
         }
+}
+
+/* ---- Activities ---- */
+
+/* A digit for each sample.  Without memory they are missing, and the lanes have no colours. */
+static void put_activities(const struct flamegraph_request *request, struct json_writer *json)
+{
+    const struct call_profile *profile = request->profile;
+    char *digits = malloc(profile->sample_count + 1);
+    struct activity_map map;
+    size_t count = 0;
+    if (activity_map_make(&map, profile) == 0 && digits) {
+        for (size_t i = 0; i < profile->sample_count; i++)
+            if (profile_choice_has(&request->choice, &profile->samples[i]))
+                digits[count++] = (char)('0' + activity_of(&map, &profile->samples[i]));
+        digits[count] = '\0';
+        json_text(json, "activities", digits);
     }
+    activity_map_free(&map);
+    free(digits);
 }
 
 /* ---- Differences ---- */
@@ -146,10 +204,6 @@ static const char *unit_of(const struct flamegraph_request *request)
 
 static void put_data(const struct flamegraph_request *request, FILE *stream)
 {
-    static const char *const columns[] = {[SAMPLE_NODE] = "node",
-                                          [SAMPLE_THREAD] = "thread",
-                                          [SAMPLE_WEIGHT] = "weight",
-                                          [SAMPLE_TIME] = "time"};
     const struct call_profile *profile = request->profile;
     struct json_writer writer = {.stream = stream, .viewed = true, .shown = true}, *json = &writer;
     json_begin_object(json, NULL);
@@ -159,15 +213,14 @@ static void put_data(const struct flamegraph_request *request, FILE *stream)
         json_text(json, NULL, call_profile_string(profile, i));
     json_end_array(json);
     put_tables(request, json);
-    json_begin_object(json, "samples");
-    for (int column = SAMPLE_NODE; column <= SAMPLE_TIME; column++) {
-        json_begin_array(json, columns[column]);
-        put_samples(request, json, (enum sample_column)column);
-        json_end_array(json);
-    }
-    json_end_object(json);
+    put_samples(profile, &request->choice, json, "samples");
+    put_waiting(request, json);
+    if (request->wall_ns)
+        json_decimal(json, "start", (double)request->wall_ns / 1e6, 3);
     if (request->difference)
         put_difference(request, json);
+    else
+        put_activities(request, json);
     json_end_object(json);
 }
 

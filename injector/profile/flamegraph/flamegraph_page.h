@@ -17,6 +17,8 @@ struct flamegraph_request {
     const struct profile_totals *totals;
     struct profile_choice choice;
     const char *title;
+    uint64_t wall_ns;  /* the clock's time at the recording's first sample; 0: it is not known */
+    unsigned width;    /* of a picture, in pixels */
     const char *unit;  /* NULL: the event's */
     const char *lacks; /* what is missing in the recording, in lines; NULL: nothing */
     /* By node.  NULL: there is one profile. */

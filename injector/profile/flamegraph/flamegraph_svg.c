@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { WIDTH = 1200, ROW = 18, TOP = 30, LETTER = 7 };
+enum { ROW = 18, TOP = 30, LETTER = 7 };
 static const double least_width = 0.3;
 
 /* Where the boxes are: by node.  The deepest is that of those that are drawn. */
@@ -20,7 +20,8 @@ struct svg_layout {
 
 static double width_of(const struct flamegraph_request *request, size_t node)
 {
-    return (double)request->totals->below_node[node] * WIDTH / (double)request->totals->all;
+    return (double)request->totals->below_node[node] * request->width /
+           (double)request->totals->all;
 }
 
 static int make_layout(struct svg_layout *layout, const struct flamegraph_request *request)
@@ -95,7 +96,7 @@ static void put_box(const struct flamegraph_request *request, const struct svg_l
                     uint32_t node, FILE *stream)
 {
     const struct call_frame *frame = &request->profile->frames[request->profile->nodes[node].frame];
-    const double scale = (double)WIDTH / (double)request->totals->all;
+    const double scale = (double)request->width / (double)request->totals->all;
     const uint64_t weight = request->totals->below_node[node];
     const double x = (double)layout->start[node] * scale, width = width_of(request, node);
     const double y = TOP + (double)(layout->deepest - layout->depth[node]) * ROW;
@@ -139,11 +140,11 @@ int flamegraph_svg_write(const struct flamegraph_request *request, FILE *stream)
     if (!result) {
         fprintf(stream,
                 "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<svg "
-                "xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 %d %" PRIu32
+                "xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 %u %" PRIu32
                 "\" font-family=\"sans-serif\" font-size=\"12\">\n"
                 "<rect width=\"100%%\" height=\"100%%\" fill=\"#fff\"/>\n"
                 "<text x=\"3\" y=\"18\" font-weight=\"bold\">",
-                WIDTH, TOP + (layout.deepest + 1 + lack_rows(request)) * ROW);
+                request->width, TOP + (layout.deepest + 1 + lack_rows(request)) * ROW);
         markup_put(stream, request->title);
         fputs("</text>\n", stream);
         put_lacks(request, TOP + (layout.deepest + 2) * ROW - 5, stream);

@@ -111,7 +111,7 @@ static struct report_row *collect(const struct report_view *view, enum report_gr
     struct report_row *rows = malloc(capacity * sizeof *rows);
     for (size_t i = 0; rows && i < profile->sample_count; i++) {
         const struct call_sample *sample = &profile->samples[i];
-        if (!profile_choice_has(&view->choice, profile, sample))
+        if (!profile_choice_has(&view->choice, sample))
             continue;
         if (used == capacity && (used = merge(rows, used)) > capacity / 2) {
             struct report_row *grown = realloc(rows, capacity * 2 * sizeof *rows);

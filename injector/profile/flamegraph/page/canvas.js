@@ -19,17 +19,18 @@ function sizeCanvas(canvas, stage, rows) {
     return { context, width, height, scale, top: stage.scrollTop, thin: [], wide: [] };
 }
 
-// What is drawn is seen after endDrawing.
-function drawBox(surface, box, text, style) {
+// PLACE is where the function is, shown if there is room.
+function drawBox(surface, box, text, style, place) {
     box.style = style;
     if (box.width < (style.outline ? leastFrame : leastText)) surface.thin.push(box);
-    else surface.wide.push([box, text]);
+    else surface.wide.push([box, text, place]);
 }
 
+// What is drawn is seen after endDrawing.
 function endDrawing(surface) {
     if (surface.thin.length) fillThin(surface);
     for (const box of surface.thin) drawMarks(surface.context, box);
-    for (const [box, text] of surface.wide) drawWide(surface.context, box, text);
+    for (const [box, text, place] of surface.wide) drawWide(surface.context, box, text, place);
 }
 
 // There are tens of thousands of boxes without text, and to have each drawn takes longer than all else: they are put in as pixels.
@@ -87,7 +88,7 @@ function drawMarks(context, box) {
     }
 }
 
-function drawWide(context, box, text) {
+function drawWide(context, box, text, place) {
     const { style } = box;
     context.fillStyle = style.fill;
     context.fillRect(box.x, box.y, Math.max(box.width - 0.6, leastWidth), rowHeight - 1);
@@ -103,5 +104,11 @@ function drawWide(context, box, text) {
     const room = box.x + box.width - left - 4;
     const letters = Math.floor(room / 6.7);
     if (letters < 3) return;
-    context.fillText(text.length > letters ? text.slice(0, letters - 1) + "…" : text, left, box.y + rowHeight / 2);
+    context.fillText(shortName(text, letters), left, box.y + rowHeight / 2, room); // wide letters are drawn closer
+    if (!place || text.length + place.length + 4 > letters) return;
+    context.globalAlpha = 0.6;
+    context.textAlign = "right";
+    context.fillText(place, left + room, box.y + rowHeight / 2);
+    context.textAlign = "left";
+    context.globalAlpha = 1;
 }

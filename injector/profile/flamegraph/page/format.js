@@ -11,3 +11,44 @@ function amount(profile, value) {
 function percent(part, all) {
     return (all ? 100 * part / all : 0).toFixed(2) + " %";
 }
+
+// NAME as at most LETTERS: what is in front goes first: a return type, namespaces, packages; then the arguments; then the end.
+function shortName(name, letters) {
+    if (name.length <= letters) return name;
+    const { begin, parts, open } = nameParts(name);
+    const arguments_ = open < 0 ? "" : name.slice(open);
+    for (const tail of [arguments_, arguments_ ? "(…)" : ""])
+        for (const part of [begin, ...parts]) {
+            const text = name.slice(part, open < 0 ? undefined : open) + tail;
+            if (text.length <= letters) return text;
+        }
+    const last = name.slice(parts.length ? parts[parts.length - 1] : begin);
+    return last.length <= letters ? last : last.slice(0, letters - 1) + "…";
+}
+
+// Where NAME begins behind its return type, where its parts begin, and where its arguments do (-1: it has none). What is in brackets
+// is one part.
+function nameParts(name) {
+    const parts = [];
+    let begin = 0, open = -1, depth = 0;
+    for (let i = 0; i < name.length; i++) {
+        const letter = name[i];
+        if (name.startsWith("operator", i) && !/[\w$]/.test(name[i - 1] || " ")) { // what follows is its name, brackets too
+            const arguments_ = name.indexOf("(", i + (name.startsWith("operator()", i) ? 10 : 8));
+            return { begin, parts, open: arguments_ };
+        }
+        if (letter === "(" && !depth && i > begin && name.startsWith("(anonymous", i) === false && /[\w$>~\]]/.test(name[i - 1])) {
+            open = i;
+            break;
+        }
+        if ("<([{".includes(letter)) depth++;
+        else if (">)]}".includes(letter)) depth = Math.max(depth - 1, 0);
+        else if (depth) continue;
+        else if (letter === " " && i + 1 < name.length && /[\w$~(]/.test(name[i + 1]) && name.includes("(", i)) {
+            begin = i + 1;
+            parts.length = 0;
+        } else if (letter === ":" && name[i + 1] === ":" && i + 2 < name.length) parts.push(++i + 1);
+        else if ((letter === "." || letter === "/" || (letter === ":" && name[i + 1] !== ":")) && i > 0 && /[\w$]/.test(name[i + 1] || "") && !/\d/.test(name[i + 1])) parts.push(i + 1);
+    }
+    return { begin, parts, open };
+}

@@ -1,55 +1,89 @@
 // The page: what is shown, what is clicked and typed, and the link that holds it.
 function startPage() {
     const byId = (id) => document.getElementById(id);
-    const profile = openProfile(JSON.parse(byId("data").textContent));
-    const scopes = scopesOf(profile);
-    const [stage, canvas, tip, details] = ["stage", "canvas", "tip", "details"].map(byId);
+    const whole = openProfile(JSON.parse(byId("data").textContent));
+    let profile = whole; // what the filters leave of it
+    const scopes = scopesOf(whole);
+    const [stage, canvas, tip, details, strip] = ["stage", "canvas", "tip", "details", "strip"].map(byId);
+    const filtered = new Map(); // a profile for each choice of filters
     let state = readHash();
-    let shown = null; // {tree or time, boxes drawn, colours, matched}
+    let shown = null; // {boxes drawn, what all of them have; of the time view: span}
     let focus = 0;
     let cache = {};
+    let lanes = null; // the strip's picture
+    let drag = null; // what the mouse is drawn across: {canvas, from, to} in us
     let isToBeShown = false; // what the last frame had no time for
     let drawnAt = -Infinity;
-    const frameMs = 8, drawMs = 100;
+    const frameMs = 8, drawMs = 100, mostFound = 40, leastLook = 40, mostSteps = 2000;
+
+    // ---- The address ----
 
     function readHash() {
-        const words = new URLSearchParams(location.hash.slice(1));
+        const words = new URLSearchParams(location.hash.slice(1)), list = (name, known) => (words.get(name) || "").split(".").filter((word) => known.includes(word));
         const view = words.get("view");
-        return { view: !profile.difference && ["flame", "inverted", "time"].includes(view) ? view : "flame", scope: words.get("of") || "all",
+        return { view: !whole.difference && ["flame", "inverted", "time", ...(whole.waiting ? ["waiting"] : [])].includes(view) ? view : "flame", scope: words.get("of") || "all",
             search: words.get("search") || "", path: (words.get("zoom") || "").split(".").filter(Boolean).map(Number),
-            span: (words.get("span") || "").split("-").map(Number) };
+            span: readRange(words.get("span"), whole.first, whole.last) || [], range: readRange(words.get("range"), whole.first, whole.last),
+            hide: list("hide", hideable), fold: list("fold", foldable) };
+    }
+
+    function wordsOf(next) {
+        const words = new URLSearchParams();
+        if (next.view !== "flame") words.set("view", next.view);
+        if (next.scope !== "all") words.set("of", next.scope);
+        if (next.range) words.set("range", rangeText(next.range));
+        if (next.hide.length) words.set("hide", next.hide.join("."));
+        if (next.fold.length) words.set("fold", next.fold.join("."));
+        if (next.search) words.set("search", next.search);
+        if (next.path.length) words.set("zoom", next.path.join("."));
+        if (next.span.length === 2) words.set("span", rangeText(next.span));
+        return words;
     }
 
     function go(change, replaces) {
         const next = { ...state, ...change };
-        if (profile.difference) next.view = "flame"; // the others have no two sides
-        const words = new URLSearchParams();
-        if (next.view !== "flame") words.set("view", next.view);
-        if (next.scope !== "all") words.set("of", next.scope);
-        if (next.search) words.set("search", next.search);
-        if (next.path.length) words.set("zoom", next.path.join("."));
-        if (next.span.length === 2) words.set("span", next.span.join("-"));
-        history[replaces ? "replaceState" : "pushState"](null, "", "#" + words);
+        if (whole.difference) [next.view, next.range] = ["flame", null]; // the others have no two sides
+        history[replaces ? "replaceState" : "pushState"](null, "", "#" + wordsOf(next));
         take(next);
     }
 
+    // The same many times a second, as a wheel does it: a browser takes so many addresses for an attack.
+    let addressTimer = 0;
+    function goOften(change) {
+        clearTimeout(addressTimer);
+        addressTimer = setTimeout(() => history.replaceState(null, "", "#" + wordsOf(state)), 300);
+        take({ ...state, ...change });
+    }
+
     function take(next) {
+        const isElsewhere = next.path.join() !== state.path.join() || next.view !== state.view;
         state = next;
         drawnAt = -Infinity;
         tip.hidden = true; // what it stood beside is elsewhere now
+        if (isElsewhere) stage.scrollTop = 0;
         show();
     }
 
     // ---- What is shown ----
 
     function scopeNow() {
-        return scopes.find((scope) => scope.id === state.scope) || scopes[0];
+        const scope = scopes.find((scope) => scope.id === state.scope) || scopes[0];
+        return state.range ? { ...scope, range: state.range } : scope;
+    }
+
+    function takeProfile() {
+        const source = state.view === "waiting" ? whole.waiting : whole, key = [source === whole, state.hide.join("."), state.fold.join(".")].join("|");
+        if (filtered.size > 6) filtered.clear();
+        if (!filtered.has(key)) filtered.set(key, filterProfile(source, state.hide, state.fold));
+        profile = filtered.get(key);
+        return key;
     }
 
     // What is made of a scope is kept as long as it is shown: to make the trees takes longer than to draw them.
     function treeNow() {
-        if (cache.scope !== state.scope) {
-            cache = { scope: state.scope, trees: {} };
+        const key = [takeProfile(), state.scope, state.range || ""].join("|");
+        if (cache.key !== key) {
+            cache = { key, trees: {} };
             makeAhead(cache);
         }
         if (cache.view !== state.view) focus = 0;
@@ -57,14 +91,16 @@ function startPage() {
         return treeFor(state.view);
     }
 
+    // The time view shows all time, and the range in it.
     function treeFor(view) {
+        if (view === "waiting") view = "flame"; // of another profile
         const make = { flame: flameTree, inverted: invertedTree, time: timeRows }[view];
         return cache.trees[view] = cache.trees[view] || make(profile, scopeNow());
     }
 
     // The other views and what a tooltip needs, in pieces, while nobody waits for anything.
     function makeAhead(own) {
-        if (profile.difference || !globalThis.requestIdleCallback) return;
+        if (whole.difference || state.view === "waiting" || !globalThis.requestIdleCallback) return;
         const steps = otherViews();
         const go = (idle) => {
             while (cache === own && idle.timeRemaining() > 2) if (steps.next().done) return;
@@ -77,7 +113,7 @@ function startPage() {
         yield treeFor("inverted");
         yield* nodesInSight(treeFor("inverted"), 0, stage.clientWidth, leastWidth);
         yield treeFor("flame");
-        yield* totalSteps();
+        while (!takeTotalStep()) yield;
         yield treeFor("time");
         for (const row of treeFor("time").rows)
             for (const part = partOf(row, wholeTime(treeFor("time"))); part.steps; takeStep(part)) yield;
@@ -121,13 +157,17 @@ function startPage() {
         byId("view").value = state.view;
         byId("scope").value = scopeNow().id;
         if (document.activeElement !== byId("search")) byId("search").value = state.search;
+        if (document.activeElement !== byId("range")) byId("range").value = state.range ? rangeText(state.range) : "";
+        byId("alltime").hidden = !state.range;
         const tree = treeNow();
         const matched = matchedNow();
         takeColours();
         const hasTime = makeBudget();
         if (state.view === "time") showTime(tree, matched, hasTime);
         else showTree(tree, matched, hasTime);
-        byId("matched").textContent = matched ? matchedShare() : "";
+        showFound(matched, hasTime);
+        showFilters();
+        showStrip();
         describe(shown.boxes.find((box) => box.id === focus) || null);
     }
 
@@ -155,42 +195,53 @@ function startPage() {
         return [stage.scrollTop / rowHeight - 1, (stage.scrollTop + Math.max(stage.clientHeight, 60)) / rowHeight];
     }
 
-    function matchedNow() {
-        if (!cache.found || cache.found.text !== state.search) cache.found = { text: state.search, frames: matchFrames(profile, state.search) };
-        return cache.found.frames;
-    }
-
-    // Of the whole view, whatever is zoomed in to.
-    function matchedShare() {
-        if (!cache.found.share) {
-            const whole = treeFor("flame");
-            cache.found.share = percent(matchedWeight(whole, cache.found.frames), whole.total[0]) + " matched";
-        }
-        return cache.found.share;
-    }
-
     function showTree(tree, matched, hasTime) {
-        const root = zoomed(tree), inSight = [], [top, bottom] = rowsInSight();
+        const root = zoomed(tree), above = tree.depth[root], inSight = [], [top, bottom] = rowsInSight();
         const deepest = visitTree(tree, root, stage.clientWidth, leastWidth, (node, x, width) => {
-            if (tree.depth[node] >= top && tree.depth[node] <= bottom) inSight.push([node, x, width]);
+            const row = tree.depth[node] - above;
+            if (row >= top && row <= bottom) inSight.push([node, x, width]);
         }, hasTime);
+        showCrumbs(tree, root);
         if (canWait()) return;
-        const surface = sizeCanvas(canvas, stage, (tree.expand ? deepest : tree.depth[root] + tree.below[root]) + 1);
+        const surface = sizeCanvas(canvas, stage, (tree.expand ? deepest - above : tree.below[root]) + 1);
         const styles = []; // a frame has many boxes
         shown = { boxes: [], all: tree.total[0] };
-        for (let node = tree.parent[root]; node >= 0; node = tree.parent[node]) if (tree.depth[node] >= top) put(node, 0, surface.width);
         for (const [node, x, width] of inSight) put(node, x, width);
         endDrawing(surface);
         function put(node, x, width) {
-            const y = tree.depth[node] * rowHeight - surface.top;
+            const y = (tree.depth[node] - above) * rowHeight - surface.top;
             const box = { id: node, frame: tree.frame[node], x, y, width, total: tree.total[node], self: tree.expand ? undefined : tree.self[node] };
             shown.boxes.push(box);
-            if (node === 0) drawBox(surface, box, profile.difference ? "all" : scopeNow().title, plain());
+            if (node === 0) drawBox(surface, box, profile.difference ? "all" : titleNow(), plain());
             else {
                 const looks = profile.difference ? node : box.frame; // of a difference each box has its own colour
                 const usual = styles[looks] = styles[looks] || style(box.frame, matched, node);
-                drawBox(surface, box, width < leastText ? "" : frameName(profile, box.frame), node === focus ? { ...usual, outline: cache.dark ? "#fff" : "#000" } : usual);
+                const isWide = width >= leastText;
+                drawBox(surface, box, isWide ? frameName(profile, box.frame) : "", node === focus ? { ...usual, outline: cache.dark ? "#fff" : "#000" } : usual,
+                    isWide ? shortPlace(profile, box.frame) : "");
             }
+        }
+    }
+
+    // The callers of ROOT in one row: all, and the last of them, as many as there is room for.
+    function showCrumbs(tree, root) {
+        const callers = [];
+        for (let node = tree.parent[root]; node > 0; node = tree.parent[node]) callers.unshift(node);
+        const list = root ? [0, ...callers.slice(-6)] : [], key = list.join() + cache.key + state.view;
+        if (cache.crumbs === key) return;
+        cache.crumbs = key;
+        byId("crumbs").textContent = "";
+        for (const node of list) {
+            const button = document.createElement("button");
+            const left = node === list[1] ? callers.length - 6 : 0;
+            button.type = "button";
+            button.textContent = (left > 0 ? "… " + left + " … " : "") + (node ? shortName(frameName(profile, tree.frame[node]), 34) : scopeNow().title);
+            button.title = node ? frameName(profile, tree.frame[node]) + "\n" + framePlace(profile, tree.frame[node]) : "";
+            button.addEventListener("click", () => {
+                focus = node;
+                go({ path: pathTo(tree, node) });
+            });
+            byId("crumbs").append(button);
         }
     }
 
@@ -203,31 +254,54 @@ function startPage() {
         return [time.first, Math.max(time.last, time.first + 1)];
     }
 
+    function spanNow(time) {
+        return state.span.length === 2 ? state.span : wholeTime(time);
+    }
+
+    // Row 0 is the axis, which stays when the others are scrolled.
     function showTime(time, matched, hasTime) {
-        const span = state.span.length === 2 && state.span[1] > state.span[0] ? state.span : wholeTime(time), [from, to] = span;
-        const [top, bottom] = rowsInSight(), rows = time.rows.filter((row) => row.top <= bottom && row.top + row.deepest + 2 >= top);
+        const span = spanNow(time), [from, to] = span;
+        const [top, bottom] = rowsInSight(), rows = time.rows.filter((row) => row.top + 1 <= bottom && row.top + row.deepest + 3 >= top);
         for (const row of rows)
             for (const part = partOf(row, span); part.steps && hasTime();) takeStep(part);
+        showCrumbs({ parent: [-1] }, 0);
         if (canWait()) return;
-        const surface = sizeCanvas(canvas, stage, time.height);
+        const surface = sizeCanvas(canvas, stage, time.height + 1);
         const scale = surface.width / (to - from);
         const styles = []; // by frame: a frame has many boxes
-        shown = { boxes: [], all: scopeWeight() };
+        shown = { boxes: [], all: scopeWeight(), span };
         for (const row of rows) {
-            const y = row.top * rowHeight - surface.top;
-            const thread = profile.threads;
-            drawBox(surface, { x: 0, y, width: surface.width }, profile.strings[thread.name[row.thread]] + " " + thread.pid[row.thread] + "/" + thread.tid[row.thread], plain());
+            const y = (row.top + 1) * rowHeight - surface.top;
+            drawBox(surface, { x: 0, y, width: surface.width }, threadTitle(row.thread), plain());
             partOf(row, span).boxes.forEach(putPart);
         }
         endDrawing(surface);
+        drawAxis(surface.context, whole, { from, to, y: 0, width: surface.width, dark: cache.dark });
+        drawRange(surface.context, drag && drag.canvas === canvas ? [drag.from, drag.to] : state.range, span, surface.width, axisHeight, surface.height);
         function putPart(part) {
-            const x = (part.from - from) * scale, width = (part.to - part.from) * scale, y = part.depth * rowHeight - surface.top;
-            if (x + width < 0 || x > surface.width || part.depth < top || part.depth > bottom) return;
+            const x = (part.from - from) * scale, width = (part.to - part.from) * scale, y = (part.depth + 1) * rowHeight - surface.top;
+            if (x + width < 0 || x > surface.width || part.depth + 1 < top || part.depth + 1 > bottom) return;
             const box = { id: shown.boxes.length + 1, frame: part.frame, x, y, width, total: part.weight, part, moved: part.before >= 0 };
             shown.boxes.push(box);
             styles[part.frame] = styles[part.frame] || style(part.frame, matched);
-            drawBox(surface, box, width < leastText ? "" : frameName(profile, part.frame), styles[part.frame]);
+            drawBox(surface, box, width < leastText ? "" : frameName(profile, part.frame), styles[part.frame], width < leastText ? "" : shortPlace(profile, part.frame));
         }
+    }
+
+    function threadTitle(thread) {
+        return whole.strings[whole.threads.name[thread]] + " " + whole.threads.pid[thread] + "/" + whole.threads.tid[thread];
+    }
+
+    // What is not in RANGE is dimmed.
+    function drawRange(context, range, [from, to], width, top, bottom) {
+        if (!range) return;
+        const at = (us) => Math.max(0, Math.min(width, (us - from) / (to - from) * width)), [left, right] = range.map(at);
+        context.fillStyle = cache.dark ? "rgba(0,0,0,.55)" : "rgba(255,255,255,.65)";
+        context.fillRect(0, top, left, bottom - top);
+        context.fillRect(right, top, width - right, bottom - top);
+        context.fillStyle = cache.dark ? "#d9a5ff" : "#8a2be2";
+        context.fillRect(left - 1, 0, 2, bottom);
+        context.fillRect(right - 1, 0, 2, bottom);
     }
 
     // ROW's boxes in SPAN as far as they are made, and the steps that make the others. They are kept: keys, a search, scrolling and the
@@ -254,18 +328,242 @@ function startPage() {
         return cache.weight;
     }
 
+    // ---- The strip ----
+
+    function showStrip() {
+        strip.hidden = !!whole.difference || !hasTimes(whole);
+        if (strip.hidden) return;
+        const width = Math.max(Math.round(stage.clientWidth), 100), scale = devicePixelRatio || 1, key = [width, scale, cache.dark].join();
+        if (!lanes || lanes.key !== key) lanes = { key, picture: drawLanes(whole, width, cache.dark, scale), looks: "" };
+        const range = drag && drag.canvas === strip ? [drag.from, drag.to] : state.range;
+        const span = state.view === "time" && state.span.length === 2 ? state.span : null, looks = [range || "", span || ""].join("|");
+        if (lanes.looks === looks) return;
+        lanes.looks = looks;
+        strip.style.height = lanes.picture.height / scale + "px";
+        [strip.width, strip.height] = [lanes.picture.width, lanes.picture.height];
+        const context = strip.getContext("2d"), all = [whole.first, whole.last];
+        context.drawImage(lanes.picture, 0, 0);
+        context.setTransform(scale, 0, 0, scale, 0, 0);
+        drawRange(context, range, all, width, 0, lanes.picture.height / scale);
+        if (!span) return;
+        const [left, right] = span.map((us) => (us - all[0]) / (all[1] - all[0]) * width);
+        context.strokeStyle = cache.dark ? "#fff" : "#000";
+        context.strokeRect(left + 0.5, 0.5, Math.max(right - left - 1, 2), lanes.picture.height / scale - 1);
+    }
+
+    function timeAt(event, area, [from, to]) {
+        const box = area.getBoundingClientRect();
+        return Math.max(from, Math.min(to, from + (event.clientX - box.left) / (area.clientWidth || box.width) * (to - from)));
+    }
+
+    function spanOf(area) {
+        return area === strip ? [whole.first, whole.last] : shown.span;
+    }
+
+    function beginDrag(event, area) {
+        if (event.button !== 0 || (area === canvas && state.view !== "time")) return;
+        drag = { canvas: area, x: event.clientX, span: spanOf(area), isOne: false };
+        drag.from = drag.to = drag.begin = timeAt(event, area, drag.span);
+    }
+
+    function moveDrag(event) {
+        if (!drag) return;
+        const at = timeAt(event, drag.canvas, drag.span);
+        drag.isOne = drag.isOne || Math.abs(event.clientX - drag.x) > 4;
+        [drag.from, drag.to] = [Math.min(at, drag.begin), Math.max(at, drag.begin)];
+        if (!drag.isOne) return;
+        drawnAt = -Infinity;
+        tip.hidden = true;
+        show();
+    }
+
+    // A click that ends a drag is none.
+    let draggedAt = -Infinity;
+    function endDrag() {
+        const ended = drag;
+        drag = null;
+        if (!ended) return;
+        if (ended.isOne && ended.to > ended.from) {
+            draggedAt = performance.now();
+            select([Math.round(ended.from), Math.max(Math.round(ended.to), Math.round(ended.from) + 1)]);
+        } else if (ended.canvas === strip && state.range) select(null);
+    }
+
+    function select(range) {
+        go({ range, path: state.view === "time" ? state.path : [] });
+    }
+
+    function laneTip(event) {
+        const box = strip.getBoundingClientRect(), all = lanesOf(whole), { height, count } = laneSizes(all.length);
+        const lane = all[Math.floor((event.clientY - box.top - axisHeight) / height)], at = timeAt(event, strip, spanOf(strip));
+        const lines = [secondsText(at, (whole.last - whole.first) / 1000)];
+        if (whole.start !== undefined) lines[0] += "  " + clockText(whole.start, at, 1000);
+        if (lane && event.clientY - box.top >= axisHeight) {
+            const n = sampleFrom(whole, lane, at + 1) - 1, sample = lane.samples[Math.max(n, 0)];
+            const runs = n >= 0 && at - whole.times[sample] <= 4 * lane.usual;
+            lines.push(threadTitle(lane.thread) + ": " + (runs ? activities[activityOf(whole, sample)] : "does not run"));
+        }
+        if (count < all.length) lines.push(all.length - count + " threads have no room here");
+        return lines.join("\n");
+    }
+
+    // ---- Zoom in the time view ----
+
+    function zoomTime(factor, at) {
+        const [from, to] = spanNow(treeNow()), [first, last] = wholeTime(treeNow());
+        const length = Math.min(Math.max((to - from) * factor, 20), last - first), share = (at - from) / (to - from);
+        moveSpan(Math.round(at - share * length), Math.round(length), first, last);
+    }
+
+    function moveSpan(from, length, first, last) {
+        const begin = Math.max(first, Math.min(from, last - length));
+        goOften({ span: length >= last - first ? [] : [begin, begin + length] });
+    }
+
+    function panTime(share) {
+        const [from, to] = spanNow(treeNow()), [first, last] = wholeTime(treeNow());
+        moveSpan(Math.round(from + share * (to - from)), to - from, first, last);
+    }
+
+    function middle() {
+        const [from, to] = spanNow(treeNow()), box = shown.boxes.find((box) => box.id === focus);
+        return box && box.part ? (Math.max(box.part.from, from) + Math.min(box.part.to, to)) / 2 : (from + to) / 2;
+    }
+
+    // ---- Find ----
+
+    function matchedNow() {
+        if (!cache.found || cache.found.text !== state.search) cache.found = { text: state.search, frames: matchFrames(profile, state.search), at: -1 };
+        return cache.found.frames;
+    }
+
+    // Of the whole view, whatever is zoomed in to.
+    function matchedShare() {
+        if (!cache.found.share) {
+            const tree = treeFor("flame");
+            cache.found.share = percent(matchedWeight(tree, cache.found.frames), tree.total[0]) + " matched";
+        }
+        return cache.found.share;
+    }
+
+    // The list of functions comes when it is known what each has.
+    function showFound(matched, hasTime) {
+        const { found } = cache, place = found.at >= 0 ? found.at + 1 + " of " + found.nodes.length + ", " : "";
+        byId("matched").textContent = matched ? place + matchedShare() : "";
+        byId("previous").hidden = byId("next").hidden = !matched;
+        if (!matched) byId("found").hidden = true;
+        if (!matched || (cache.listed === found && !byId("found").hidden)) return;
+        while (!cache.totals && hasTime()) takeTotalStep();
+        if (!cache.totals) return;
+        cache.listed = found;
+        const list = byId("found"), functions = matchedFunctions(profile, cache.totals, matched);
+        list.textContent = "";
+        list.hidden = !functions.length;
+        for (const { frame, total } of functions.slice(0, mostFound)) {
+            const item = document.createElement("li"), button = document.createElement("button"), share = document.createElement("b");
+            button.type = "button";
+            share.textContent = percent(total, treeFor("flame").total[0]);
+            button.append(share, frameName(profile, frame) + "  " + framePlace(profile, frame));
+            button.addEventListener("click", () => lookAtFunction(frame));
+            item.append(button);
+            list.append(item);
+        }
+        if (functions.length > mostFound) {
+            const item = document.createElement("li");
+            item.append("and " + (functions.length - mostFound) + " more");
+            list.append(item);
+        }
+    }
+
+    // To the next of the places that match, the heaviest first.
+    function step(by) {
+        const matched = matchedNow(), { found } = cache;
+        if (!matched) return;
+        if (!found.nodes || found.view !== state.view || state.view === "time")
+            [found.nodes, found.view] = [state.view === "time" ? boxesFound(matched) : matchedNodes(treeNow(), matched, mostSteps), state.view];
+        if (!found.nodes.length) return;
+        found.at = (Math.max(found.at, by > 0 ? -1 : 0) + by + found.nodes.length) % found.nodes.length;
+        if (state.view === "time") {
+            focus = found.nodes[found.at];
+            drawnAt = -Infinity;
+            show();
+        } else lookAt(found.nodes[found.at]);
+    }
+
+    function boxesFound(matched) {
+        return shown.boxes.filter((box) => matched[box.frame]).sort((a, b) => b.total - a.total).map((box) => box.id);
+    }
+
+    // Scroll to NODE, and zoom so that it is wide enough to be read.
+    function lookAt(node) {
+        const tree = treeNow(), isWide = (root) => tree.total[node] / (tree.total[root] || 1) * stage.clientWidth >= leastLook;
+        let root = zoomed(tree), inner = node;
+        while (inner > 0 && inner !== root) inner = tree.parent[inner];
+        if (inner !== root || !isWide(root)) {
+            for (root = node; root > 0 && isWide(tree.parent[root]);) root = tree.parent[root];
+            go({ path: pathTo(tree, root) });
+        }
+        focus = node;
+        drawnAt = -Infinity;
+        const y = (tree.depth[node] - tree.depth[root]) * rowHeight;
+        if (y < stage.scrollTop || y + rowHeight > stage.scrollTop + stage.clientHeight) stage.scrollTop = Math.max(0, y - stage.clientHeight / 3);
+        show();
+    }
+
+    function lookAtFunction(frame) {
+        if (state.view !== "flame" && state.view !== "waiting") go({ view: "flame", path: [], span: [] });
+        const tree = treeNow(), functions = functionsOf(profile);
+        let best = 0;
+        for (let i = 1; i < tree.count; i++) if (functions[tree.frame[i]] === functions[frame] && (!best || tree.total[i] > tree.total[best])) best = i;
+        lookAt(best);
+    }
+
+    // ---- Filters ----
+
+    function showFilters() {
+        for (const button of filterButtons) button.setAttribute("aria-pressed", String(state[button.kind].includes(button.word)));
+        if (cache.hidden === undefined) cache.hidden = hiddenText();
+        byId("hidden").textContent = cache.hidden;
+        byId("hidden").hidden = !cache.hidden;
+    }
+
+    function hiddenText() {
+        if (!state.hide.length || whole.difference) return "";
+        const { of, all } = hiddenWeight(profile, scopeNow()), total = scopeWeight();
+        const parts = hideable.map((word, i) => [word === "others" ? "others' code" : word, of[i]]).filter(([, weight]) => weight);
+        return percent(all, total) + " of the time is that of hidden functions, and stands with their callers" +
+            (parts.length ? ": " + parts.map(([word, weight]) => word + " " + percent(weight, total)).join(", ") : "") + ".";
+    }
+
+    const filterButtons = [];
+    function addFilters(kind, list) {
+        for (const word of list) {
+            const button = document.createElement("button");
+            Object.assign(button, { type: "button", textContent: titles[word], title: explanations[word], kind, word });
+            button.addEventListener("click", () => toggle(kind, word));
+            byId(kind).append(" ", button);
+            filterButtons.push(button);
+        }
+    }
+
+    function toggle(kind, word) {
+        focus = 0;
+        go({ [kind]: state[kind].includes(word) ? state[kind].filter((other) => other !== word) : [...state[kind], word], path: [] });
+    }
+
     // ---- What is said of a box ----
 
     function textOf(box) {
         if (profile.difference) return textOfDifference(box);
-        if (box.frame < 0) return scopeNow().title + "\n" + amount(profile, box.total);
+        if (box.frame < 0) return titleNow() + "\n" + amount(profile, box.total) + (box.self ? "  ·  self " + amount(profile, box.self) : "");
         const lines = [frameName(profile, box.frame), frameKind(profile, box.frame) + "  ·  " + framePlace(profile, box.frame)];
         lines.push("total " + amount(profile, box.total) + " (" + percent(box.total, shown.all) + ")" +
             (box.self === undefined ? "" : "  ·  self " + amount(profile, box.self) + " (" + percent(box.self, shown.all) + ")"));
         if (box.moved) lines.push("moved from " + frameKind(profile, box.part.before) + " to " + frameKind(profile, box.frame));
         const tiers = tiersOf(box.frame);
         if (tiers.length > 1) lines.push("as " + tiers.map(([kind, weight]) => kind + " " + amount(profile, weight)).join("  ·  "));
-        if (box.part) lines.push("from " + (box.part.from / 1e6).toFixed(4) + " s to " + (box.part.to / 1e6).toFixed(4) + " s");
+        if (box.part) lines.push("from " + secondsText(box.part.from, 100) + " to " + secondsText(box.part.to, 100) +
+            (whole.start === undefined ? "" : "  ·  " + clockText(whole.start, box.part.from, 1000)));
         return lines.join("\n");
     }
 
@@ -275,13 +573,17 @@ function startPage() {
         return tiersIn(profile, totalsNow(), frame);
     }
 
-    function* totalSteps() {
-        const own = cache, tree = treeFor("flame");
-        own.totals = own.totals || (yield* frameTotalSteps(profile, tree));
+    // Returns whether cache.totals is there.
+    function takeTotalStep() {
+        if (cache.totals) return true;
+        cache.totalSteps = cache.totalSteps || frameTotalSteps(profile, treeFor("flame"));
+        const step = cache.totalSteps.next();
+        if (step.done) cache.totals = step.value;
+        return !!cache.totals;
     }
 
     function totalsNow() {
-        finish(totalSteps());
+        while (!takeTotalStep());
         return cache.totals;
     }
 
@@ -295,13 +597,18 @@ function startPage() {
     }
 
     function describe(box) {
-        if (profile.difference) box = box || { id: 0, frame: -1 };
-        details.textContent = box ? textOf(box) : amount(profile, shown.all) + " in " + scopeNow().title;
+        const text = textOf(box || { id: 0, frame: -1, total: shown.all });
+        if (details.textContent !== text) details.textContent = text; // a screen reader reads what is set
+    }
+
+    function titleNow() {
+        return (state.view === "waiting" ? "waiting: " : "") + scopeNow().title + (state.range ? " from " + rangeText(state.range).replace("-", " to ") + " s" : "");
     }
 
     function boxAt(event) {
         const area = canvas.getBoundingClientRect();
         const x = event.clientX - area.left, y = event.clientY - area.top;
+        if (state.view === "time" && y < axisHeight) return null;
         for (let i = shown.boxes.length - 1; i >= 0; i--) {
             const box = shown.boxes[i];
             if (x >= box.x && x < box.x + Math.max(box.width, 1) && y >= box.y && y < box.y + rowHeight) return box;
@@ -318,16 +625,34 @@ function startPage() {
 
     // ---- Events ----
 
-    canvas.addEventListener("mousemove", (event) => {
-        const box = boxAt(event);
-        tip.hidden = !box;
-        if (!box) return;
-        tip.textContent = textOf(box);
+    function showTip(event, text) {
+        tip.hidden = !text;
+        if (!text) return;
+        tip.textContent = text;
         tip.style.left = Math.max(4, Math.min(event.clientX + 14, innerWidth - tip.offsetWidth - 8)) + "px";
         tip.style.top = (event.clientY + 18 + tip.offsetHeight > innerHeight ? event.clientY - tip.offsetHeight - 10 : event.clientY + 18) + "px";
+    }
+
+    canvas.addEventListener("mousemove", (event) => {
+        const box = drag && drag.isOne ? null : boxAt(event);
+        showTip(event, box ? textOf(box) : "");
     });
-    canvas.addEventListener("mouseleave", () => { tip.hidden = true; });
-    canvas.addEventListener("click", (event) => zoomTo(boxAt(event)));
+    strip.addEventListener("mousemove", (event) => showTip(event, drag && drag.isOne ? "" : laneTip(event)));
+    for (const area of [canvas, strip]) {
+        area.addEventListener("mouseleave", () => { tip.hidden = true; });
+        area.addEventListener("mousedown", (event) => beginDrag(event, area));
+    }
+    addEventListener("mousemove", moveDrag);
+    addEventListener("mouseup", endDrag);
+    canvas.addEventListener("click", (event) => {
+        if (performance.now() - draggedAt > 50) zoomTo(boxAt(event));
+    });
+    stage.addEventListener("wheel", (event) => {
+        if (state.view !== "time" || event.shiftKey || event.ctrlKey) return;
+        event.preventDefault();
+        if (Math.abs(event.deltaX) > Math.abs(event.deltaY)) panTime(Math.sign(event.deltaX) * 0.1);
+        else zoomTime(event.deltaY > 0 ? 1.25 : 0.8, timeAt(event, canvas, shown.span));
+    }, { passive: false });
     stage.addEventListener("scroll", () => { tip.hidden = true; requestAnimationFrame(show); });
     addEventListener("resize", () => requestAnimationFrame(show));
     addEventListener("popstate", () => take(readHash()));
@@ -335,7 +660,11 @@ function startPage() {
     matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => { drawLegend(); show(); });
     byId("view").addEventListener("change", (event) => go({ view: event.target.value, path: [], span: [] }));
     byId("scope").addEventListener("change", (event) => go({ scope: event.target.value, path: [], span: [] }));
+    byId("range").addEventListener("change", (event) => select(readRange(event.target.value, whole.first, whole.last)));
+    byId("alltime").addEventListener("click", () => select(null));
     byId("search").addEventListener("input", (event) => go({ search: event.target.value }, true));
+    byId("previous").addEventListener("click", () => step(-1));
+    byId("next").addEventListener("click", () => step(1));
     byId("back").addEventListener("click", () => history.back());
     byId("reset").addEventListener("click", reset);
     byId("theme").addEventListener("change", (event) => {
@@ -348,7 +677,7 @@ function startPage() {
     function reset() {
         focus = 0;
         byId("search").value = "";
-        go({ view: "flame", scope: "all", search: "", path: [], span: [] });
+        go({ view: "flame", scope: "all", search: "", path: [], span: [], range: null, hide: [], fold: [] });
     }
 
     function outwards() {
@@ -373,41 +702,54 @@ function startPage() {
         show();
     }
 
+    const inTime = (act) => () => { if (state.view === "time") act(); };
     const keys = {
         ArrowLeft: () => move(-1, 0), ArrowRight: () => move(1, 0), ArrowUp: () => move(0, -1), ArrowDown: () => move(0, 1),
         Enter: () => zoomTo(shown.boxes.find((box) => box.id === focus)), Escape: outwards, "/": () => byId("search").focus(), r: reset,
         i: () => go({ view: state.view === "inverted" ? "flame" : "inverted", path: [], span: [] }),
+        w: () => { if (whole.waiting) go({ view: state.view === "waiting" ? "flame" : "waiting", path: [], span: [] }); },
         t: () => go({ view: state.view === "time" ? "flame" : "time", path: [], span: [] }),
+        n: () => step(1), N: () => step(-1), m: () => toggle("hide", "others"), a: () => select(null),
+        "+": inTime(() => zoomTime(0.5, middle())), "=": inTime(() => zoomTime(0.5, middle())), "-": inTime(() => zoomTime(2, middle())),
+        "<": inTime(() => panTime(-0.25)), ">": inTime(() => panTime(0.25)), s: inTime(() => select(spanNow(treeNow()).map(Math.round))),
     };
     addEventListener("keydown", (event) => {
         const typing = event.target.matches("input, select");
         if (typing && event.key === "Escape") stage.focus();
+        if (event.target === byId("search") && event.key === "Enter") {
+            event.preventDefault();
+            step(event.shiftKey ? -1 : 1);
+        }
         if (typing || event.ctrlKey || event.metaKey || event.altKey || !keys[event.key]) return;
         if (event.target.matches("button") && event.key === "Enter") return;
         event.preventDefault();
         keys[event.key]();
     });
 
-    function drawLegend() {
-        const list = byId("legend");
-        list.textContent = "";
-        const dark = isDark();
-        for (const [title, colour] of profile.difference ? differenceLegend(dark) : legendOf(profile, frameColours(profile, dark))) {
-            const item = document.createElement("li"), mark = document.createElement("i");
-            mark.style.background = colour;
-            item.append(mark, title);
-            list.append(item);
-        }
-        if (!profile.difference && framesOfSeveralTiers(profile).includes(1)) {
-            const item = document.createElement("li"), mark = document.createElement("i");
-            mark.className = "moved";
-            item.append(mark, "moved to another tier (time)");
-            list.append(item);
-        }
+    function addLegend(title, colour, name) {
+        const item = document.createElement("li"), mark = document.createElement("i");
+        if (colour) mark.style.background = colour;
+        if (name) mark.className = name;
+        item.append(mark, title);
+        byId("legend").append(item);
     }
 
-    if (profile.difference) for (const item of [byId("view").parentElement, byId("scope").parentElement, byId("views")]) item.hidden = true;
+    function drawLegend() {
+        byId("legend").textContent = "";
+        const dark = isDark();
+        for (const [title, colour] of whole.difference ? differenceLegend(dark) : legendOf(whole, frameColours(whole, dark))) addLegend(title, colour);
+        if (whole.frames.inlined.includes(1)) addLegend("inlined: bar at the left", "", "inlined");
+        if (!whole.difference && framesOfSeveralTiers(whole).includes(1)) addLegend("moved to another tier (time)", "", "moved");
+        if (!whole.difference && whole.activities)
+            for (const activity of [2, 3]) if (whole.samples.node.some((_, sample) => activityOf(whole, sample) === activity)) addLegend(activities[activity] + " (strip)", activityColour(activity, dark));
+    }
+
+    if (whole.difference) for (const item of [byId("view").parentElement, byId("scope").parentElement, byId("views")]) item.hidden = true;
+    if (whole.difference || !hasTimes(whole)) byId("ranges").hidden = true;
+    if (!whole.waiting) byId("waiting").remove();
     for (const scope of scopes) byId("scope").append(new Option(scope.title || scope.id, scope.id));
+    addFilters("hide", hideable);
+    addFilters("fold", foldable);
     drawLegend();
     show();
 }

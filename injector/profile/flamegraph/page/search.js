@@ -31,3 +31,27 @@ function matchedWeight(tree, matched) {
     }
     return sum;
 }
+
+// The functions that match, those with most time first: a frame of each, and what all of its frames have, with what they call.
+function matchedFunctions(profile, totals, matched) {
+    const functions = functionsOf(profile), sums = new Map();
+    totals.forEach((total, frame) => {
+        if (!matched[frame] || !total) return;
+        const sum = sums.get(functions[frame]) || { frame, total: 0, most: 0 };
+        sum.total += total;
+        if (total > sum.most) [sum.most, sum.frame] = [total, frame];
+        sums.set(functions[frame], sum);
+    });
+    return [...sums.values()].sort((a, b) => b.total - a.total);
+}
+
+// The outermost nodes that match, the heaviest first, of a tree that is whole or as far as it is expanded.
+function matchedNodes(tree, matched, most) {
+    const nodes = [], within = new Uint8Array(tree.count);
+    for (let i = 1; i < tree.count; i++) {
+        const outer = tree.parent[i] > 0 && within[tree.parent[i]];
+        within[i] = outer || matched[tree.frame[i]];
+        if (within[i] && !outer && tree.total[i]) nodes.push(i);
+    }
+    return nodes.sort((a, b) => tree.total[b] - tree.total[a] || a - b).slice(0, most);
+}

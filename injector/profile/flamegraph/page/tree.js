@@ -57,10 +57,11 @@ function placeChildren(tree, node) {
     });
 }
 
+// ADD is told each sample of SCOPE, which may have a range of time.
 function addWeights(profile, scope, add) {
     const wanted = profile.threads.pid.map((_, thread) => scope.has(thread));
-    const { node, thread, weight } = profile.samples;
-    for (let i = 0; i < node.length; i++) if (wanted[thread[i]]) add(i, weight[i]);
+    const { node, thread, weight } = profile.samples, [from, to] = scope.range || [-Infinity, Infinity], { times } = profile;
+    for (let i = 0; i < node.length; i++) if (wanted[thread[i]] && times[i] >= from && times[i] < to) add(i, weight[i]);
 }
 
 // The stacks from the innermost frame on: who called it, and who called that. Of a large profile hardly any of it is seen, so a node
@@ -192,7 +193,7 @@ function visitTree(tree, root, width, least, visit, hasTime) {
     return deepest;
 }
 
-// The rows of the time view: for each thread of SCOPE its samples in order of time, and how long one usually stands for.
+// The rows of the time view, whatever range is selected: for each thread of SCOPE its samples in order of time, and how long one usually stands for.
 function timeRows(profile, scope) {
     const { node, thread } = profile.samples;
     const rows = new Map();
@@ -201,18 +202,28 @@ function timeRows(profile, scope) {
             const id = profile.threads.pid[thread[i]] + "." + profile.threads.tid[thread[i]];
             if (!rows.has(id)) rows.set(id, { thread: thread[i], samples: [], deepest: 1 });
             rows.get(id).samples.push(i);
+            rows.get(id).thread = Math.max(rows.get(id).thread, thread[i]); // its last name
         }
     const time = { rows: [...rows.values()].sort((a, b) => b.samples.length - a.samples.length), first: Infinity, last: 0, height: 0 };
     for (const row of time.rows) {
         row.samples.sort((a, b) => profile.times[a] - profile.times[b]);
         for (const i of row.samples) row.deepest = Math.max(row.deepest, profile.depths[node[i]]);
-        row.usual = usualGap(profile, row.samples);
         row.top = time.height;
         time.height += row.deepest + 2;
         time.first = Math.min(time.first, profile.times[row.samples[0]]);
+    }
+    setUsualGaps(profile, time.rows);
+    for (const row of time.rows) {
         time.last = Math.max(time.last, profile.times[row.samples[row.samples.length - 1]] + row.usual);
     }
     return time;
+}
+
+// How long a sample usually stands for: the distance of samples in the thread that has most. One that hardly runs has few, far apart.
+function setUsualGaps(profile, rows) {
+    const busiest = rows.reduce((most, row) => row.samples.length > most.length ? row.samples : most, []);
+    const usual = usualGap(profile, busiest);
+    for (const row of rows) row.usual = usual;
 }
 
 function usualGap(profile, samples) {

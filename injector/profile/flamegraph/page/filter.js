@@ -1,0 +1,109 @@
+// What is left of a profile when frames are hidden or folded. The time of a hidden frame is its caller's, so that all sums stay.
+
+// Whose code a frame is: one bit for each, of which a frame may have several.
+const hideable = ["kernel", "native", "runtime", "libraries", "others"];
+const foldable = ["recursion", "tiers"];
+const titles = { kernel: "kernel", native: "native", runtime: "runtime", libraries: "libraries", others: "my code", recursion: "recursion", tiers: "tiers" };
+const explanations = { kernel: "Hide the kernel's functions", native: "Hide programs and libraries in machine code",
+    runtime: "Hide what belongs to the runtime: node:internal, V8's builtins, the JVM, libuv, the loop of an interpreter",
+    libraries: "Hide what is in node_modules, site-packages, vendor, /usr, the JDK", others: "Show my code alone: hide all that the other buttons hide",
+    recursion: "A function stands once in a stack", tiers: "All tiers and bodies of a function are one" };
+
+const runtimeFiles = /^(node:|internal\/|<?native |ext:|bun:|deno:)/;
+const runtimeModules = /^(libjvm|libpython|libruby|libnode|libv8|libuv|libcoreclr|libclrjit|libmono|libjavascriptcoregtk|opcache|libluajit)[^/]*\.so|^(node|beam\.smp|php[\d.]*|python[\d.]*|luajit|bun|deno|ruby)$/;
+const runtimeNames = /^(Builtin:|Builtins_|BytecodeHandler:|StubRoutines|Interpreter$|v8::|node::|uv_|uv__|_?Py[A-Z_]|execute_ex$|zend_|JSC::|WTF::|llint_|erts_|beam_|process_main$|init:|proc_lib:|erl_|JavaCalls|vm_exec|mono_|[~\w]*[Tt]rampoline)/;
+const libraryFiles = /(^|\/)(node_modules|site-packages|dist-packages|gems|vendor)\/|^\/(usr|opt|lib)\/|^file:\/\/\/usr\//;
+const libraryNames = /^([\w.$<>[\], ]+ )?(java|javax|jdk|sun)\.[\w$.]*[(:]|^(java|javax|jdk|sun)\./;
+
+// By frame: the bits of those of hideable that hide it.
+function ownersOf(profile) {
+    if (profile.owners) return profile.owners;
+    const bit = (word) => 1 << hideable.indexOf(word), { kind, module, file } = profile.frames;
+    const isCompiled = kind.some((number) => number < 2); // of a program that is native, native code is one's own
+    profile.owners = Uint8Array.from(kind, (number, frame) => {
+        const name = frameName(profile, frame), path = profile.strings[file[frame]], binary = profile.strings[module[frame]];
+        let bits = 0;
+        if (kinds[number] === "kernel") bits |= bit("kernel");
+        if (kinds[number] === "native" || kinds[number] === "unknown") bits |= bit("native");
+        if (runtimeFiles.test(path) || (!path && runtimeNames.test(name)) || (kinds[number] === "native" && (runtimeModules.test(binary) || runtimeNames.test(name))) ||
+            (kinds[number] === "interpreter" && !path)) bits |= bit("runtime");
+        if (libraryFiles.test(path) || (kinds[number] !== "kernel" && libraryNames.test(name))) bits |= bit("libraries");
+        const isOwn = isCompiled ? !bits : !(bits & ~bit("native")) && kinds[number] === "native" && !/\.so(\.|$)|^\[/.test(binary);
+        return isOwn ? bits : bits | bit("others");
+    });
+    return profile.owners;
+}
+
+// PROFILE without the frames that HIDE names, folded as FOLD says; itself if there is nothing to do. hidden: by frame, what hides it.
+function filterProfile(profile, hide, fold) {
+    if (!hide.length && !fold.length) return profile;
+    const wanted = hide.reduce((bits, word) => bits | 1 << hideable.indexOf(word), 0);
+    const hidden = Uint8Array.from(ownersOf(profile), (bits) => bits & wanted);
+    const functions = functionsOf(profile), isMerged = fold.includes("tiers"), isFolded = fold.includes("recursion");
+    const first = new Map(), { parent, frame } = profile.nodes, count = parent.length;
+    const shownAs = Int32Array.from(profile.frames.name, (_, number) => {
+        if (!isMerged || hidden[number]) return number;
+        if (!first.has(functions[number])) first.set(functions[number], number);
+        return first.get(functions[number]);
+    });
+    const to = new Int32Array(count), parents = [0], frames = [0], child = [0], next = [0], further = new Map();
+    const place = (above, number) => { // the node of a frame below another, which is made if there is none
+        let seen = 0; // the first 16 children are a list, further ones are in a table
+        for (let at = child[above]; at; at = next[at], seen++) if (frames[at] === number) return at;
+        const key = above * profile.frames.name.length + number;
+        if (seen >= 16 && further.has(key)) return further.get(key);
+        const node = parents.push(above) - 1;
+        frames.push(number);
+        child.push(0);
+        next.push(seen < 16 ? child[above] : 0);
+        if (seen < 16) child[above] = node;
+        else further.set(key, node);
+        return node;
+    };
+    for (let i = 1; i < count; i++) {
+        const above = to[parent[i]];
+        if (hidden[frame[i]]) to[i] = above;
+        else {
+            let outer = isFolded ? above : 0;
+            while (outer && functions[frames[outer]] !== functions[frame[i]]) outer = parents[outer];
+            to[i] = outer || place(above, shownAs[frame[i]]);
+        }
+    }
+    const nodes = { parent: Int32Array.from(parents), frame: Int32Array.from(frames) };
+    const difference = profile.difference && foldDifference(profile, to, nodes.parent);
+    return { ...profile, difference, nodes, samples: { ...profile.samples, node: Int32Array.from(profile.samples.node, (node) => to[node]) }, depths: depthsOf(nodes.parent),
+        hidden, isMerged, source: profile };
+}
+
+// The values of both sides by the nodes that TO leads to, of which PARENTS are the callers: what each node has itself, added up anew.
+// The verdict is that of the largest stack of those that are one.
+function foldDifference({ difference, nodes }, to, parents) {
+    const largest = new Float64Array(parents.length).fill(-1), verdict = new Int8Array(parents.length);
+    for (let i = 0; i < to.length; i++) {
+        const most = Math.max(difference.base[i], difference.new[i]);
+        if (most > largest[to[i]]) [largest[to[i]], verdict[to[i]]] = [most, difference.verdict[i]];
+    }
+    return { base: foldValues(difference.base, nodes.parent, to, parents), new: foldValues(difference.new, nodes.parent, to, parents), verdict };
+}
+
+function foldValues(values, from, to, parents) {
+    const own = Float64Array.from(values), folded = new Float64Array(parents.length);
+    for (let i = 1; i < own.length; i++) own[from[i]] -= values[i];
+    for (let i = 0; i < own.length; i++) folded[to[i]] += own[i];
+    for (let i = folded.length - 1; i > 0; i--) folded[parents[i]] += folded[i];
+    return folded;
+}
+
+// How much of SCOPE is the time of hidden frames themselves: of each of hideable, and of all.
+function hiddenWeight(filtered, scope) {
+    const { source, hidden } = filtered, of = hideable.map(() => 0);
+    let all = 0;
+    if (!source) return { of, all };
+    addWeights(source, scope, (i, weight) => {
+        const node = source.samples.node[i], bits = node ? hidden[source.nodes.frame[node]] : 0;
+        if (!bits) return;
+        all += weight;
+        of[bits === 1 << 4 ? 4 : 31 - Math.clz32(bits & -bits)] += weight;
+    });
+    return { of, all };
+}

@@ -1,0 +1,269 @@
+#!/usr/bin/env bats
+# The page of perfjit flamegraph in a real browser, by keys and mouse: find, zoom, filters, ranges of time, the address.
+# bats file_tags=live
+load helper
+
+setup_file() {
+    require_perf || return 0
+    cd "$BATS_FILE_TMPDIR" || return
+    [ "$(node -e 'console.log(require(process.argv[1]).findBrowser() ? 1 : 0)' "$here/browser.js")" = 1 ] || return 0
+    write_work
+    PERFJIT=dump JITDUMPDIR=$PWD record any -g "$BUILD/tinyjit" work.tj
+    perfjit flamegraph -q -o any.html any
+    # The page with a profile that is known: what the tests expect can be counted by hand.
+    node - <<'END'
+const fs = require("fs"), strings = [""], text = (word) => strings.includes(word) ? strings.indexOf(word) : strings.push(word) - 1;
+const frames = { name: [], module: [], file: [], line: [], column: [], tier: [], kind: [], inlined: [] };
+const frame = (name, { module = "", file = "", line = 0, tier = "", kind = 0, inlined = 0 } = {}) => {
+    for (const [column, value] of Object.entries({ name: text(name), module: text(module), file: text(file), line, column: 0, tier: text(tier), kind, inlined })) frames[column].push(value);
+    return frames.name.length - 1;
+};
+const start = frame("uv_run", { module: "node", kind: 2 }), enter = frame("Builtin:JSEntry"), http = frame("parserOnIncoming", { file: "node:_http_server", line: 9, tier: "TurboFan" });
+const route = frame("routeHandler", { file: "/app/node_modules/fastify/route.js", line: 5, tier: "TurboFan" });
+const own = frame("answer", { file: "/app/server.js", line: 7, tier: "TurboFan" }), ownSlow = frame("answer", { file: "/app/server.js", line: 7, tier: "bytecode", kind: 1 });
+const walk = frame("walk", { file: "/app/server.js", line: 20, tier: "TurboFan" }), visit = frame("visit", { file: "/app/server.js", line: 30, tier: "TurboFan", inlined: 1 });
+const hostile = frame("<img src=x onerror=alert(1)></script><script>alert(2)</script>", { file: "/app/\"'><b>.js", line: 1 });
+const page_fault = frame("asm_exc_page_fault", { module: "[kernel]", kind: 3 }), long = frame("void com.example.deeply.nested.packages.Thing.method(com.example.Argument, int)", { file: "Thing.java", line: 3 });
+const nodes = { parent: [0], frame: [0] }, known = new Map(), absolute = [0];
+const stack = (...list) => list.reduce((node, number) => {
+    const key = node + "." + number;
+    if (!known.has(key)) {
+        known.set(key, absolute.push(node) - 1);
+        nodes.parent.push(absolute.length - 1 - node);
+        nodes.frame.push(number);
+    }
+    return known.get(key);
+}, 0);
+const samples = { node: [], thread: [], weight: [], time: [] };
+let last = 0;
+const add = (ms, thread, ...list) => {
+    samples.node.push(stack(...list));
+    samples.thread.push(thread);
+    samples.weight.push(1000000);
+    samples.time.push(ms * 1000 - last);
+    last = ms * 1000;
+};
+const head = [start, enter, http, route];
+for (let ms = 0; ms < 1000; ms++) {
+    if (ms < 300) add(ms, 0, ...head, ownSlow);
+    else if (ms < 600) add(ms, 0, ...head, own);
+    else if (ms < 700) add(ms, 0, ...head, own, page_fault);
+    else if (ms < 900) add(ms, 0, ...head, walk, visit, walk, visit, walk);
+    else if (ms < 950) add(ms, 0, ...head, hostile);
+    else add(ms, 0, start);
+    if (ms >= 200 && ms < 300) add(ms, 1, long);
+}
+const waiting = { node: [stack(...head, own), stack(long)], thread: [0, 1], weight: [300000000, 700000000], time: [100000, 400000] };
+const data = { unit: "ns", strings, frames, nodes, threads: { pid: [10, 10], tid: [10, 11], name: [text("main"), text("worker")], process: [text("main"), text("main")] }, samples,
+    start: Date.UTC(2026, 0, 2, 3, 4, 5, 250), waiting,
+    activities: samples.node.map((node, i) => samples.thread[i] ? 3 : [0, 1, 4, 5, 6][frames.kind[nodes.frame[node]]]).join("") };
+const json = JSON.stringify(data).replace(/</g, "\\u003c");
+fs.writeFileSync("page.html", fs.readFileSync("any.html", "utf8").replace(/(id="data">\n)[^]*?(<\/script>)/, (_, begin, end) => begin + json + "\n" + end));
+END
+}
+
+setup() {
+    require_perf
+    cd "$BATS_FILE_TMPDIR" || return
+    [ -e page.html ] || unavailable "a browser: chromium-headless-shell"
+}
+
+# in_browser FILE: the script on standard input, with the page as PAGE.
+in_browser() {
+    {
+        echo "const { openPage } = require('$here/browser.js');"
+        cat <<'END'
+const check = (what, got, wanted) => {
+    if (wanted instanceof RegExp ? !wanted.test(got) : JSON.stringify(got) !== JSON.stringify(wanted)) throw new Error(what + ": " + JSON.stringify(got) + ", not " + (wanted instanceof RegExp ? wanted : JSON.stringify(wanted)));
+};
+const later = (ms) => new Promise((resolve) => setTimeout(resolve, ms));
+const near = (what, hash, name, from, to, within) => {
+    const found = new RegExp(name + "=([\\d.]+)-([\\d.]+)").exec(hash);
+    if (!found || Math.abs(found[1] - from) > within || Math.abs(found[2] - to) > within) throw new Error(what + ": " + hash + ", not " + from + " to " + to);
+};
+(async () => {
+END
+        echo "const page = await openPage('$1');"
+        echo 'try {'
+        cat
+        cat <<'END'
+        check("errors, dialogs", page.problems, []);
+        check("requests", page.requests.filter((url) => !url.startsWith("file:")), []);
+    } finally { await page.close(); }
+})().catch((error) => { console.error(error.stack); process.exit(1); });
+END
+    } >script.js
+    PAGE_TIMEZONE=UTC node script.js
+}
+
+@test "find lists functions by share, and steps through matches by key and by button" {
+    in_browser page.html <<'END'
+await page.press("/");
+await page.type("app/");
+check("share", await page.text("#matched"), "86.36 % matched");
+const list = () => page.evaluate("[...document.querySelectorAll('#found button')].map((button) => button.textContent.replace(/ +/g, ' '))");
+check("the first", (await list())[0], "86.36 %routeHandler /app/node_modules/fastify/route.js:5");
+check("the second: both tiers", (await list())[1], "63.64 %answer /app/server.js:7");
+await page.evaluate("document.getElementById('search').select()");
+await page.type("visit");
+check("the list follows", await list(), ["18.18 %visit /app/server.js:30"]);
+await page.press("Enter");
+check("first match", await page.text("#matched"), /^1 of 1, 18\.18 % matched$/);
+check("it is described", await page.text("#details"), /^visit\njit, TurboFan, inlined/);
+await page.evaluate("document.getElementById('search').select()");
+await page.type("answer");
+await page.press("Enter");
+check("the heaviest", await page.text("#details"), /^answer\njit, TurboFan/);
+await page.press("Escape", "n");
+check("n: the next", await page.text("#details"), /^answer\ninterpreter, bytecode/);
+await page.press("N");
+check("N: back", await page.text("#details"), /^answer\njit, TurboFan/);
+await page.clickOn("#next");
+check("a button", await page.text("#matched"), /^2 of 2/);
+await page.press("Escape");
+await page.evaluate("(document.getElementById('search').value = 'hostile', 0)");
+await page.clickOn("#search");
+await page.evaluate("document.getElementById('search').select()");
+await page.type("onerror");
+await page.clickOn("#found button");
+check("what a name says is text", await page.text("#details"), /^<img src=x onerror=alert\(1\)><\/script>/);
+check("no element is made of it", await page.evaluate("document.querySelectorAll('img, b:not(#found b)').length"), 0);
+END
+}
+
+@test "zooming puts the frame at the top, and its callers in a row of crumbs that lead back" {
+    in_browser page.html <<'END'
+const [, , left, top] = await page.at("#stage");
+await page.click(left + 100, top + 5 * 20 + 8);
+check("zoomed", (await page.hash()).split(".").length, 5);
+check("crumbs", await page.evaluate("[...document.querySelectorAll('#crumbs button')].map((button) => button.textContent)"), ["all threads", "uv_run", "Builtin:JSEntry", "parserOnIncoming", "routeHandler"]);
+await page.mouse("mouseMoved", left + 100, (await page.at("#stage"))[3] + 8);
+check("at the top", await page.text("#tip"), /^answer\n/);
+check("scrolled to it", await page.evaluate("document.getElementById('stage').scrollTop"), 0);
+await page.clickOn("#crumbs button:nth-child(3)");
+check("a crumb", (await page.hash()).split(".").length, 2);
+await page.press("Escape", "Escape");
+check("out", await page.hash(), "");
+check("no crumbs", await page.evaluate("document.querySelectorAll('#crumbs button').length"), 0);
+END
+}
+
+@test "filters charge the time to the caller, say how much is hidden, and stay in the address" {
+    in_browser page.html <<'END'
+const row = async (y, x = 100) => {
+    const [, , left, top] = await page.at("#stage");
+    await page.mouse("mouseMoved", left + x, top + y * 20 + 8);
+    return page.evaluate("tip.hidden ? '' : tip.textContent");
+};
+await page.clickOn("#hide button:nth-of-type(1)");
+check("kernel", await page.hash(), "#hide=kernel");
+check("kernel's share", await page.text("#hidden"), /^9\.09 % .*: kernel 9\.09 %\.$/);
+await page.press("/");
+await page.type("answer");
+await page.press("Enter");
+check("its time is the caller's", await page.text("#details"), /self 400\.00 ms/);
+await page.press("Escape", "r");
+await page.press("m");
+check("my code", await page.hash(), "#hide=others");
+check("only that is left", [(await row(1)).split("\n")[0], (await row(2)).slice(0, 5)], ["answer", ""]);
+check("the sum stays", await row(0), /^all threads\n1\.100 s/);
+check("what is hidden", await page.text("#hidden"), /^13\.64 % /);
+check("its button", await page.evaluate("document.querySelector('#hide button:last-of-type').getAttribute('aria-pressed')"), "true");
+await page.press("m");
+await page.clickOn("#fold button:nth-of-type(1)");
+await page.press("/");
+await page.type("/^(walk|visit)$/");
+await page.press("Enter");
+check("recursion", await page.text("#details"), /^walk\n.*\ntotal 200\.00 ms .*self 200\.00 ms/);
+await page.press("Escape", "r");
+await page.clickOn("#fold button:nth-of-type(2)");
+check("tiers in the address", await page.hash(), "#fold=tiers");
+await page.press("/");
+await page.type("answer");
+await page.press("Enter");
+check("tiers are one", [await page.text("#matched"), await page.text("#details")].join(), /^1 of 1, 63\.64 % matched,answer\n\w+, all tiers.*\ntotal 700\.00 ms/);
+for (const hide of ["kernel", "native", "runtime", "libraries", "others", "kernel.native.runtime.libraries.others"]) for (const fold of ["", "recursion", "tiers", "recursion.tiers"]) {
+    await page.evaluate(`location.hash = "#hide=${hide}&fold=${fold}"`);
+    await page.settle();
+    check("the sum with " + hide + " " + fold, await page.text("#details"), /^all threads\n1\.100 s/);
+}
+END
+}
+
+@test "a range of time is selected by mouse, by key and by text, and holds in every view" {
+    in_browser page.html <<'END'
+const [, , left, top, width] = await page.at("#strip");
+await page.drag(left + width * 0.3, top + 25, left + width * 0.6, top + 25);
+near("by the strip", await page.hash(), "range", 0.3, 0.6, 0.004);
+check("its sum", await page.text("#details"), /^all threads from 0\.\d+ to 0\.\d+ s\n(29|30)\d\.00 ms$/);
+await page.press("i");
+check("inverted", await page.text("#details"), /\n(29|30)\d\.00 ms/);
+await page.press("a");
+check("all time", await page.text("#details"), /^all threads\n1\.100 s/);
+await page.evaluate("document.getElementById('range').focus()");
+await page.type("0.2-0.3");
+await page.press("Enter");
+check("by text", await page.hash(), "#view=inverted&range=0.2-0.3");
+check("both threads", await page.text("#details"), "all threads from 0.2 to 0.3 s\n200.00 ms");
+await page.press("Escape", "t");
+const stage = await page.at("#canvas");
+await page.drag(stage[2] + stage[4] * 0.5, stage[3] + 30, stage[2] + stage[4] * 0.7, stage[3] + 30);
+near("by the time view", await page.hash(), "range", 0.5, 0.7, 0.004);
+await page.wheel(stage[2] + stage[4] * 0.5, stage[3] + 60, -100);
+await page.press("+");
+await later(400);
+const span = /span=([\d.]+)-([\d.]+)/.exec(await page.hash());
+check("zoomed by wheel and key", span[2] - span[1] > 0.3 && span[2] - span[1] < 0.5, true);
+await page.press("-", "-", "-");
+await later(400);
+check("zoomed out", /span/.test(await page.hash()), false);
+await page.press("+", "+", "s");
+await later(400);
+near("what is shown is selected", await page.hash(), "range", 0.375, 0.625, 0.005);
+const lane = (await page.at("#strip"))[3] + 20 + 14; // the page's head is higher now
+await page.mouse("mouseMoved", left + width * 0.25, lane);
+check("a lane says who and what", await page.text("#tip"), /^0\.2\d+ s  03:04:05\.\d+\nworker 10\/11: JIT compilers$/);
+await page.mouse("mouseMoved", left + width * 0.8, lane);
+check("a lane says who does not", await page.text("#tip"), /worker 10\/11: does not run$/);
+END
+}
+
+@test "where threads waited is a view of its own, with the same choices" {
+    in_browser page.html <<'END'
+await page.press("w");
+check("by key", [await page.hash(), await page.text("#details")], ["#view=waiting", "waiting: all threads\n1.000 s"]);
+await page.press("/");
+await page.type("method");
+await page.press("Enter");
+check("who waited", [await page.text("#matched"), await page.text("#details")].join(), /^1 of 1, 70\.00 % matched,void com\.example[^]*total 700\.00 ms \(70\.00 %\)/);
+await page.press("Escape", "r", "w");
+await page.evaluate("location.hash = '#view=waiting&range=0.05-0.2'");
+await page.settle();
+check("a range", await page.text("#details"), "waiting: all threads from 0.05 to 0.2 s\n300.00 ms");
+await page.evaluate("location.hash = '#view=waiting&of=t10.11'");
+await page.settle();
+check("a thread", await page.text("#details"), "waiting: worker 10/11\n700.00 ms");
+await page.press("w");
+check("back", await page.text("#details"), /^worker 10\/11\n100\.00 ms/);
+END
+}
+
+@test "the address makes the same view again" {
+    in_browser page.html <<'END'
+for (const hash of ["#view=inverted&of=t10.10&range=0.1-0.7&hide=kernel.runtime&fold=recursion&search=walk", "#view=time&range=0.25-0.5&span=0.2-0.8", "#hide=others&search=answer"]) {
+    await page.evaluate(`location.hash = ${JSON.stringify(hash)}`);
+    await page.settle();
+    const first = [await page.text("#details"), await page.text("#matched"), await page.text("#hidden"), await page.evaluate("document.getElementById('canvas').toDataURL()")];
+    await page.evaluate("location.hash = ''");
+    await page.settle();
+    await page.evaluate(`location.hash = ${JSON.stringify(hash)}`);
+    await page.settle();
+    check(hash, [await page.text("#details"), await page.text("#matched"), await page.text("#hidden"), await page.evaluate("document.getElementById('canvas').toDataURL()")], first);
+}
+for (const hash of ["#range=x", "#range=5-1&hide=nothing.%3Cb%3E&fold=.&zoom=99999.-1", "#view=other&span=nan-inf&of=t1", "#range=0.9999-0.99999", "#zoom=" + "1.".repeat(5000)]) {
+    await page.evaluate(`location.hash = ${JSON.stringify(hash)}`);
+    await page.settle();
+    check("wrong: " + hash.slice(0, 40), await page.text("#details"), /^all threads/);
+}
+END
+}
