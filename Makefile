@@ -134,13 +134,33 @@ RISCV64    := $(patsubst tests/producers/%.c,$(BUILD)/riscv64/%,$(RISCV64_SRC))
 STATIC     := $(patsubst %,$(BUILD)/static/%,unwind_shapes tinyjit thread_turns)
 BENCH      := $(patsubst bench/%.c,$(BUILD)/bench/%,$(wildcard bench/*.c))
 
-.PHONY: all libraries dist demo check check-live check-all check-tests live-tests both-builds tests mutants recordings check-new-perf \
+.PHONY: all agents libraries dist demo check check-live check-all check-tests live-tests both-builds tests mutants recordings check-new-perf \
         setup-build setup-demo setup-check setup-live setup-runtimes bench bench-quick bench-diff bench-diff-quick docs-pictures fuzz fuzzers torture tsan \
         install install-command install-libraries uninstall manuals library-manuals static tarball deb clean format rooms FORCE
 .DELETE_ON_ERROR:
 .SECONDARY:
 
-all: libraries $(BUILD)/perfjit
+all: libraries $(BUILD)/perfjit agents
+
+# ---- Agents, which a runtime loads ----
+#
+# Java's needs the headers of any JDK.  Where there is none it is left out, and that is said.
+JDK := $(firstword $(patsubst %/include/jvmti.h,%,$(wildcard $(if $(JAVA_HOME),$(JAVA_HOME)/include/jvmti.h) /usr/lib/jvm/*/include/jvmti.h \
+           $(dir $(shell readlink -f "$$(command -v javac)" 2>/dev/null))../include/jvmti.h)))
+JAVA_AGENT     := $(BUILD)/libperfjit-java.so
+JAVA_AGENT_SRC := $(wildcard agents/java/*.c)
+# These know nothing of Java's headers: units test them.
+JAVA_AGENT_OWN := $(patsubst %,agents/java/%.c,agent_options code_table method_text vm_structs)
+AGENTS         := $(if $(JDK),$(JAVA_AGENT))
+agents: $(AGENTS)
+	@$(if $(JDK),:,echo 'No JDK: the agent for Java is left out (apt-get install default-jdk-headless or set JAVA_HOME)')
+-include $(patsubst %.c,$(BUILD)/%.d,$(JAVA_AGENT_SRC))
+# A linker must not see names of a copy of libjitdump that the program may have.
+$(call objects,$(JAVA_AGENT_SRC)): ALL_CPPFLAGS += -DJITDUMP_STATIC $(if $(JDK),-isystem $(JDK)/include -isystem $(JDK)/include/linux)
+$(JAVA_AGENT): $(call objects,$(JAVA_AGENT_SRC)) $(LIBJITDUMP)
+	@mkdir -p $(@D)
+	$(call brief,LD,$@)$(CC) -shared -pthread $(ALL_LDFLAGS) -Wl,-soname,$(@F) $^ -Wl,-z,defs -Wl,-z,now -Wl,--exclude-libs,ALL \
+	    -Wl,--as-needed -o $@
 
 # Make's names have no spaces: below a folder that has some there is no absolute name.
 ifeq ($(filter /%,$(BUILD))$(word 2,$(CURDIR)),)
