@@ -233,6 +233,13 @@ $(TAKEN_OBJECTS): $(BUILD)/jitunwind/%.o: %.c
 	@mkdir -p $(@D)
 	$(call brief,CC,$< (libjitunwind)$(KIND))$(CC) $(ALL_CPPFLAGS) $(ALL_CFLAGS) $(DEPENDS) -c -o $@ $<
 
+# Where it looks for agents, and made again where that is another place.
+$(BUILD)/injector/run/program/agent_file.o: ALL_CPPFLAGS += -DPERFJIT_LIBDIR='"$(LIBDIR)"'
+$(BUILD)/injector/run/program/agent_file.o: $(BUILD)/libdir
+$(BUILD)/libdir: FORCE
+	@mkdir -p $(@D)
+	@[ "$$(cat $@ 2>/dev/null)" = $(call quoted,$(LIBDIR)) ] || printf '%s\n' $(call quoted,$(LIBDIR)) >$@
+
 # It takes the file in.
 $(BUILD)/injector/debug/gdb_script.o: injector/debug/perfjit_gdb.py
 
@@ -527,7 +534,7 @@ JITDUMP_HEADERS := jitdump.h cfi.h trampoline.h jitdump.hpp cfi.hpp memory.hpp
 made = $(notdir $(shell ls $(BUILD)/$(1) 2>/dev/null))
 manual_rows = $(foreach section,$(1),$(foreach page,$(call made,man/*.$(section)),MANDIR:man$(section)/$(page):644:$(BUILD)/man/$(page)))
 completion_rows = $(foreach file,$(call made,completions/$(2)/*),$(1):$(file):644:$(BUILD)/completions/$(2)/$(file))
-COMMAND_ROWS = BINDIR:perfjit:755:$(BUILD)/perfjit $(call manual_rows,1 5 7) \
+COMMAND_ROWS = BINDIR:perfjit:755:$(BUILD)/perfjit $(foreach agent,$(AGENTS),LIBDIR:perfjit/$(notdir $(agent)):755:$(agent)) $(call manual_rows,1 5 7) \
     $(call completion_rows,BASHDIR,bash) $(call completion_rows,ZSHDIR,zsh) $(call completion_rows,FISHDIR,fish)
 # Programs say <jitdump.h> as well, as in 0.1: it includes <jitdump/jitdump.h>.
 LIBRARY_ROWS = $(foreach header,$(JITDUMP_HEADERS),INCLUDEDIR:jitdump/$(header):644:jitdump/$(header)) \
@@ -564,7 +571,7 @@ put_all = $(foreach row,$(1),$(call put,$(subst :, ,$(row)))$(newline))
 remove_all = $(foreach row,$(1),rm -f $(call at,$(subst :, ,$(row)))$(newline))
 
 install: install-command install-libraries
-install-command: $(BUILD)/perfjit manuals
+install-command: $(BUILD)/perfjit agents manuals
 	$(call put_all,$(COMMAND_ROWS))
 install-libraries: libraries library-manuals
 	$(call put_all,$(LIBRARY_ROWS))

@@ -9,6 +9,7 @@
 #include "agents/java/code_table.h"
 #include "agents/java/inline_rows.h"
 #include "agents/java/java_method.h"
+#include "agents/java/method_text.h"
 #include "agents/java/vm_structs.h"
 #include "jitdump/jitdump.h"
 
@@ -58,14 +59,28 @@ static void wait_ms(long ms)
 
 /* ---- Code ---- */
 
+/* The name of a native method's wrapper.  All of MethodHandle.linkToStatic and its like have one
+ * jmethodID, so JVMTI has one signature for all of them; to be freed. */
+static char *name_of_wrapper(const struct java_method *method, const struct vm_code *code)
+{
+    char *name, *signature, *text;
+    if (!vm_method_texts(&agent.structs, code->method, &name, &signature))
+        return strdup(method->name);
+    text = method_text(method->class_signature, name, signature, agent.options.short_names);
+    free(name);
+    free(signature);
+    return text ? text : strdup(method->name);
+}
+
 /* A method's name, with the tier behind it that made this code of it; to be freed. */
 static char *name_of_code(const struct java_method *method, const struct vm_code *code)
 {
     char *name;
-    const char *text = method ? method->name : "?";
-    int bytes = code->tier ? asprintf(&name, "%s [tier%d]", text, code->tier)
-                           : asprintf(&name, "%s", text);
-    return bytes < 0 ? NULL : name;
+    if (!method)
+        return strdup("?");
+    if (!code->tier)
+        return name_of_wrapper(method, code);
+    return asprintf(&name, "%s [tier%d]", method->name, code->tier) < 0 ? NULL : name;
 }
 
 static void log_code(const struct vm_code *code, uint64_t key, const char *name,
@@ -81,8 +96,7 @@ static void log_code(const struct vm_code *code, uint64_t key, const char *name,
     added.inlines = rows->inlines;
     added.inline_count = rows->inline_count;
     added.line_inlines = rows->inline_count ? rows->line_inlines : NULL;
-    struct known_code known = {
-        .key = key, .addr = added.code_addr, .bytes = added.code_size};
+    struct known_code known = {.key = key, .addr = added.code_addr, .bytes = added.code_size};
     jitdump_add_code(agent.dump, &added, &known.code_index);
     if (known.code_index == JITDUMP_NO_CODE)
         return;
@@ -135,13 +149,17 @@ static void JNICALL on_unload(jvmtiEnv *jvmti, jmethodID id, const void *addr)
     end_use();
 }
 
-/* The interpreter, stubs, adapters. */
+/* The interpreter, stubs, adapters.  "I2C/C2I adapters(0xbbeb)" has the shape of its arguments: as in
+ * the perf map, it stays out. */
 static void JNICALL on_dynamic_code(jvmtiEnv *jvmti, const char *name, const void *addr, jint size)
 {
     (void)jvmti;
     if (size <= 0 || !begin_use())
         return;
-    jitdump_add(agent.dump, name, addr, (uint64_t)size, NULL);
+    const char *shape = strstr(name, "(0x");
+    char *text = strndup(name, shape ? (size_t)(shape - name) : strlen(name));
+    jitdump_add(agent.dump, text ? text : name, addr, (uint64_t)size, NULL);
+    free(text);
     end_use();
 }
 
@@ -198,8 +216,8 @@ static void start_thread(JNIEnv *jni)
         class ? (*jni)->GetMethodID(jni, class, "<init>", "(Ljava/lang/String;)V") : NULL;
     jstring name = init ? (*jni)->NewStringUTF(jni, "perfjit") : NULL;
     jobject thread = name ? (*jni)->NewObject(jni, class, init, name) : NULL;
-    if (!thread || (*agent.jvmti)->RunAgentThread(agent.jvmti, thread, serve, NULL,
-                                                  JVMTI_THREAD_MIN_PRIORITY))
+    if (!thread ||
+        (*agent.jvmti)->RunAgentThread(agent.jvmti, thread, serve, NULL, JVMTI_THREAD_MIN_PRIORITY))
         fprintf(stderr, "perfjit: the agent has no thread: it can't be asked for a dump\n");
     if ((*jni)->ExceptionCheck(jni))
         (*jni)->ExceptionClear(jni);

@@ -21,8 +21,7 @@ static size_t slot_of(const struct code_table *table, uint64_t key)
 
 static bool grow(struct code_table *table)
 {
-    struct code_table larger = {.capacity =
-                                    table->capacity ? 2 * table->capacity : FIRST_CAPACITY,
+    struct code_table larger = {.capacity = table->capacity ? 2 * table->capacity : FIRST_CAPACITY,
                                 .count = table->count};
     larger.slots = calloc(larger.capacity, sizeof *larger.slots);
     if (!larger.slots)

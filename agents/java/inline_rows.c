@@ -137,8 +137,7 @@ static bool read_record(struct inline_rows *rows, struct java_methods *methods,
     for (jint i = 0; i < record->numpcs; i++) {
         const PCStackInfo *info = &record->pcinfo[i];
         const uint64_t pc = (uint64_t)(uintptr_t)info->pc;
-        if (pc <= addr || pc > end || info->numstackframes < 1 ||
-            info->numstackframes > DEPTH_MOST)
+        if (pc <= addr || pc > end || info->numstackframes < 1 || info->numstackframes > DEPTH_MOST)
             continue;
         if (!read_row(rows, methods, info, addr))
             return false;

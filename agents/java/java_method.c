@@ -11,8 +11,7 @@ static void give_back(jvmtiEnv *jvmti, void *memory)
         (*jvmti)->Deallocate(jvmti, memory);
 }
 
-static void read_file(const struct java_methods *methods, struct java_method *method, jclass class,
-                      const char *class_signature)
+static void read_file(const struct java_methods *methods, struct java_method *method, jclass class)
 {
     jvmtiEnv *jvmti = methods->jvmti;
     char *file = NULL;
@@ -21,27 +20,27 @@ static void read_file(const struct java_methods *methods, struct java_method *me
         method->line_count = 0;
     }
     if ((*jvmti)->GetSourceFileName(jvmti, class, &file) == JVMTI_ERROR_NONE)
-        method->file = source_path(class_signature, file);
+        method->file = source_path(method->class_signature, file);
     give_back(jvmti, file);
 }
 
 static bool read_method(const struct java_methods *methods, struct java_method *method)
 {
     jvmtiEnv *jvmti = methods->jvmti;
-    char *name = NULL, *signature = NULL, *class_signature = NULL;
+    char *name = NULL, *signature = NULL;
     jclass class = NULL;
     if ((*jvmti)->GetMethodName(jvmti, method->id, &name, &signature, NULL) == JVMTI_ERROR_NONE &&
         (*jvmti)->GetMethodDeclaringClass(jvmti, method->id, &class) == JVMTI_ERROR_NONE &&
-        (*jvmti)->GetClassSignature(jvmti, class, &class_signature, NULL) == JVMTI_ERROR_NONE) {
-        method->name = method_text(class_signature, name, signature, methods->short_names);
+        (*jvmti)->GetClassSignature(jvmti, class, &method->class_signature, NULL) ==
+            JVMTI_ERROR_NONE) {
+        method->name = method_text(method->class_signature, name, signature, methods->short_names);
         if (!methods->no_lines)
-            read_file(methods, method, class, class_signature);
+            read_file(methods, method, class);
     }
     if (class && methods->jni)
         (*methods->jni)->DeleteLocalRef(methods->jni, class);
     give_back(jvmti, name);
     give_back(jvmti, signature);
-    give_back(jvmti, class_signature);
     return method->name != NULL;
 }
 
@@ -80,6 +79,7 @@ void java_methods_free(struct java_methods *methods)
     for (size_t i = 0; i < methods->count; i++) {
         free(methods->items[i].name);
         free(methods->items[i].file);
+        give_back(methods->jvmti, methods->items[i].class_signature);
         give_back(methods->jvmti, methods->items[i].lines);
     }
     free(methods->items);

@@ -10,8 +10,9 @@
 
 struct java_method {
     jmethodID id;
-    char *name; /* owned */
-    char *file; /* owned; NULL: not known */
+    char *class_signature;       /* JVMTI's */
+    char *name;                  /* owned */
+    char *file;                  /* owned; NULL: not known */
     jvmtiLineNumberEntry *lines; /* JVMTI's; NULL: none */
     jint line_count;
 };

@@ -19,9 +19,8 @@ static size_t without_address(const char *name, size_t bytes)
     size_t at = bytes;
     while (at && isxdigit((unsigned char)name[at - 1]))
         at--;
-    const bool hidden =
-        at > 3 && at < bytes && name[at - 1] == 'x' && name[at - 2] == '0' &&
-        (name[at - 3] == '.' || name[at - 3] == '/');
+    const bool hidden = at > 3 && at < bytes && name[at - 1] == 'x' && name[at - 2] == '0' &&
+                        (name[at - 3] == '.' || name[at - 3] == '/');
     return hidden ? at - 3 : bytes;
 }
 

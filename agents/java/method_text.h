@@ -13,7 +13,8 @@
 
 #include <stdbool.h>
 
-/* The name of METHOD, to be freed; NULL without memory, or if a signature is none.  Short: "HashMap.hash". */
+/* The name of METHOD, to be freed; NULL without memory, or if a signature is none.  Short:
+ * "HashMap.hash". */
 char *method_text(const char *class_signature, const char *method, const char *signature,
                   bool is_short);
 

@@ -39,9 +39,9 @@ static uint32_t type_bytes(const char *text, bool *is_signed)
         const char *text;
         uint32_t bytes;
         bool is_signed;
-    } types[] = {{"int", 4, true},       {"u2", 2, false},      {"int16_t", 2, true},
-                 {"CompLevel", 1, true}, {"bool", 1, false},    {"address", 8, false},
-                 {"short", 2, true},     {"uint16_t", 2, false}};
+    } types[] = {{"int", 4, true},       {"u2", 2, false},   {"int16_t", 2, true},
+                 {"CompLevel", 1, true}, {"bool", 1, false}, {"address", 8, false},
+                 {"u1", 1, false}};
     *is_signed = false;
     if (!text)
         return 0;
@@ -128,9 +128,18 @@ static void read_fields(struct vm_structs *structs, const struct struct_table *t
                   {&structs->tier, "nmethod", "_comp_level"},
                   {&structs->verified_entry, "nmethod", "_verified_entry_point"},
                   {&structs->verified_entry_offset, "nmethod", "_verified_entry_offset"},
-                  {&structs->osr_entry, "nmethod", "_osr_entry_point"}};
+                  {&structs->osr_entry, "nmethod", "_osr_entry_point"},
+                  {&structs->compiled_method, "CompiledMethod", "_method"},
+                  {&structs->const_method, "Method", "_constMethod"},
+                  {&structs->constants, "ConstMethod", "_constants"},
+                  {&structs->name_index, "ConstMethod", "_name_index"},
+                  {&structs->signature_index, "ConstMethod", "_signature_index"},
+                  {&structs->symbol_length, "Symbol", "_length"},
+                  {&structs->symbol_body, "Symbol", "_body[0]"}};
     for (size_t i = 0; i < sizeof fields / sizeof *fields; i++)
         *fields[i].field = find_field(table, fields[i].type, fields[i].name);
+    if (!structs->compiled_method.bytes) /* 23 and newer */
+        structs->compiled_method = find_field(table, "nmethod", "_method");
 }
 
 void vm_structs_read(struct vm_structs *structs, const void *function)
@@ -152,6 +161,7 @@ void vm_structs_read(struct vm_structs *structs, const void *function)
     if (table.entries && table.stride) {
         read_fields(structs, &table);
         structs->block_bytes = find_size(libjvm, "HeapBlock");
+        structs->constants_bytes = find_size(libjvm, "ConstantPool");
         structs->known = has_all(structs);
     }
     dlclose(libjvm);
@@ -220,12 +230,12 @@ static void read_frame(const struct vm_structs *structs, uint64_t blob, struct v
     const int64_t words = (int64_t)value(blob, &structs->frame_size);
     if (words > 0 && words < FRAME_BYTES_MOST / 8)
         code->frame_bytes = 8 * (uint64_t)words;
-    code->verified_entry = structs->verified_entry.bytes
-                               ? value(blob, &structs->verified_entry)
-                               : structs->verified_entry_offset.bytes
-                                     ? code->begin + value(blob, &structs->verified_entry_offset)
-                                     : 0;
+    code->verified_entry = structs->verified_entry.bytes ? value(blob, &structs->verified_entry)
+                           : structs->verified_entry_offset.bytes
+                               ? code->begin + value(blob, &structs->verified_entry_offset)
+                               : 0;
     code->osr_entry = value(blob, &structs->osr_entry);
+    code->method = value(blob, &structs->compiled_method);
 }
 
 bool vm_code_find(const struct vm_structs *structs, uint64_t addr, struct vm_code *code)
@@ -248,4 +258,34 @@ bool vm_code_find(const struct vm_structs *structs, uint64_t addr, struct vm_cod
     code->tier = *name == 'n' && name[1] == 'm' && tier > 0 && tier <= 4 ? (int)tier : 0;
     read_frame(structs, blob, code);
     return true;
+}
+
+/* ---- Methods ---- */
+
+/* The text of the symbol that stands in the constant POOL at INDEX; to be freed, or NULL. */
+static char *symbol_text(const struct vm_structs *structs, uint64_t pool, uint64_t index)
+{
+    const uint64_t symbol = word_at(pool + structs->constants_bytes + 8 * index);
+    const char *body = (const char *)(uintptr_t)(symbol + structs->symbol_body.at);
+    return symbol ? strndup(body, value(symbol, &structs->symbol_length)) : NULL;
+}
+
+bool vm_method_texts(const struct vm_structs *structs, uint64_t method, char **name,
+                     char **signature)
+{
+    *name = *signature = NULL;
+    if (!method || !structs->const_method.bytes || !structs->constants.bytes ||
+        !structs->name_index.bytes || !structs->signature_index.bytes ||
+        !structs->symbol_length.bytes || !structs->symbol_body.bytes || !structs->constants_bytes)
+        return false;
+    const uint64_t fixed = value(method, &structs->const_method),
+                   pool = value(fixed, &structs->constants);
+    *name = symbol_text(structs, pool, value(fixed, &structs->name_index));
+    *signature = symbol_text(structs, pool, value(fixed, &structs->signature_index));
+    if (*name && *signature)
+        return true;
+    free(*name);
+    free(*signature);
+    *name = *signature = NULL;
+    return false;
 }

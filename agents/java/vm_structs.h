@@ -25,6 +25,10 @@ struct vm_structs {
     struct vm_field name, size, code_begin, code_end, code_offset, data_offset, frame_size;
     struct vm_field frame_complete;
     struct vm_field tier, verified_entry, verified_entry_offset, osr_entry;
+    struct vm_field compiled_method; /* the Method of compiled code */
+    struct vm_field const_method, constants, name_index, signature_index;
+    uint64_t constants_bytes; /* the pool's entries stand behind that */
+    struct vm_field symbol_length, symbol_body;
 };
 
 /* FUNCTION is one of the JVM's. */
@@ -32,14 +36,19 @@ void vm_structs_read(struct vm_structs *structs, const void *function);
 
 /* One piece of compiled code. */
 struct vm_code {
-    uint64_t begin, end; /* with the stubs at its end, as the perf map has it */
-    int tier;            /* 0: it has none, a native method's wrapper */
+    uint64_t begin, end;     /* with the stubs at its end, as the perf map has it */
+    int tier;                /* 0: it has none, a native method's wrapper */
     uint64_t frame_bytes;    /* with the return address; 0: not known */
     uint64_t verified_entry; /* 0: not known */
     uint64_t osr_entry;      /* 0: there is none */
+    uint64_t method;         /* 0: not known */
 };
 
 /* The code that has ADDR, which must not be unloaded meanwhile.  False: it is not known. */
 bool vm_code_find(const struct vm_structs *structs, uint64_t addr, struct vm_code *code);
+
+/* The name and the descriptor of METHOD, a vm_code's, to be freed.  False: not known. */
+bool vm_method_texts(const struct vm_structs *structs, uint64_t method, char **name,
+                     char **signature);
 
 #endif
