@@ -27,7 +27,8 @@ struct player {
     const struct recorded_map **mappings;
     size_t mapping_count, mapping_capacity;
     struct address_map mapped_since; /* index into times: when the addresses were mapped last */
-    struct address_map vacated;      /* some function that was there has been unloaded or moved */
+    struct address_map vacated;      /* some function that was there has been unloaded or moved: the
+                                      * number of samples before that */
     uint64_t *times;
     size_t time_count, time_capacity;
     uint64_t

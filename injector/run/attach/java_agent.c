@@ -46,7 +46,8 @@ static int load(const struct jvm *jvm, const char *library, char text[JVM_TEXT_B
         return -1;
     if (strncmp(answer, "0\nreturn code: 0", 16) == 0 || strncmp(answer, "0\n0", 3) == 0)
         return 0;
-    snprintf(text, JVM_TEXT_BYTES, "it says: %.120s", jvm_answer_text(answer));
+    const char *said = jvm_answer_text(answer);
+    snprintf(text, JVM_TEXT_BYTES, "it says: %.120s", *said ? said : "nothing");
     return -1;
 }
 

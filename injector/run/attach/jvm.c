@@ -16,6 +16,7 @@
 #include <poll.h>
 #include <signal.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/un.h>
@@ -126,12 +127,22 @@ static int connect_to(const struct jvm *jvm)
     return fd;
 }
 
+/* In one piece, as jcmd sends them. */
 static int send_words(int fd, const char *const words[JVM_WORDS])
 {
-    int result = full_write(fd, WRITE_WHERE_IT_STANDS, "1", 2);
-    for (size_t i = 0; !result && i < JVM_WORDS; i++)
-        result = full_write(fd, WRITE_WHERE_IT_STANDS, words[i], strlen(words[i]) + 1);
-    return result;
+    char *text = NULL;
+    size_t bytes;
+    FILE *stream = open_memstream(&text, &bytes);
+    if (!stream)
+        return -1;
+    fwrite("1", 1, 2, stream);
+    for (size_t i = 0; i < JVM_WORDS; i++)
+        fwrite(words[i], 1, strlen(words[i]) + 1, stream);
+    int result = ferror(stream) | fclose(stream);
+    if (!result)
+        result = full_write(fd, WRITE_WHERE_IT_STANDS, text, bytes);
+    free(text);
+    return result ? -1 : 0;
 }
 
 /* Its answer, as far as it fits. */
