@@ -7,6 +7,7 @@
  * for a safepoint.  Events are off while there is no dump. */
 #include "agents/java/agent_options.h"
 #include "agents/java/code_table.h"
+#include "agents/java/frame_tables.h"
 #include "agents/java/inline_rows.h"
 #include "agents/java/java_method.h"
 #include "agents/java/method_text.h"
@@ -83,6 +84,29 @@ static char *name_of_code(const struct java_method *method, const struct vm_code
     return asprintf(&name, "%s [tier%d]", method->name, code->tier) < 0 ? NULL : name;
 }
 
+/* The unwind tables of CODE into *UNWIND.  False: its frame is not known. */
+static bool make_tables(struct jitdump_cfi *cfi, const struct vm_code *code,
+                        struct jitdump_unwind *unwind)
+{
+#ifdef __x86_64__
+    struct compiled_frame frame = {.code = (const uint8_t *)(uintptr_t)code->begin,
+                                   .size = code->end - code->begin,
+                                   .frame_bytes = code->frame_bytes,
+                                   .keeps_rbp = code->tier == 0};
+    const uint64_t normal = code->verified_entry - code->begin, osr = code->osr_entry - code->begin;
+    if (code->verified_entry && normal < frame.size)
+        frame.entries[frame.entry_count++] = normal;
+    if (code->osr_entry && osr < frame.size && (!frame.entry_count || osr > normal))
+        frame.entries[frame.entry_count++] = osr;
+    return !agent.options.no_frames && frame_tables_make(cfi, &frame, unwind);
+#else
+    (void)cfi;
+    (void)code;
+    (void)unwind;
+    return false;
+#endif
+}
+
 static void log_code(const struct vm_code *code, uint64_t key, const char *name,
                      const struct inline_rows *rows)
 {
@@ -96,8 +120,13 @@ static void log_code(const struct vm_code *code, uint64_t key, const char *name,
     added.inlines = rows->inlines;
     added.inline_count = rows->inline_count;
     added.line_inlines = rows->inline_count ? rows->line_inlines : NULL;
+    struct jitdump_cfi *cfi = jitdump_cfi_new(JITDUMP_HOST_ARCH);
+    struct jitdump_unwind unwind;
+    if (make_tables(cfi, code, &unwind))
+        added.unwind = &unwind;
     struct known_code known = {.key = key, .addr = added.code_addr, .bytes = added.code_size};
     jitdump_add_code(agent.dump, &added, &known.code_index);
+    jitdump_cfi_free(cfi);
     if (known.code_index == JITDUMP_NO_CODE)
         return;
     pthread_mutex_lock(&agent.lock);
@@ -149,8 +178,8 @@ static void JNICALL on_unload(jvmtiEnv *jvmti, jmethodID id, const void *addr)
     end_use();
 }
 
-/* The interpreter, stubs, adapters.  "I2C/C2I adapters(0xbbeb)" has the shape of its arguments: as in
- * the perf map, it stays out. */
+/* The interpreter, stubs, adapters.  "I2C/C2I adapters(0xbbeb)" has the shape of its arguments: as
+ * in the perf map, it stays out. */
 static void JNICALL on_dynamic_code(jvmtiEnv *jvmti, const char *name, const void *addr, jint size)
 {
     (void)jvmti;

@@ -129,6 +129,7 @@ static void read_fields(struct vm_structs *structs, const struct struct_table *t
                   {&structs->verified_entry, "nmethod", "_verified_entry_point"},
                   {&structs->verified_entry_offset, "nmethod", "_verified_entry_offset"},
                   {&structs->osr_entry, "nmethod", "_osr_entry_point"},
+                  {&structs->entry_bci, "nmethod", "_entry_bci"},
                   {&structs->compiled_method, "CompiledMethod", "_method"},
                   {&structs->const_method, "Method", "_constMethod"},
                   {&structs->constants, "ConstMethod", "_constants"},
@@ -234,7 +235,8 @@ static void read_frame(const struct vm_structs *structs, uint64_t blob, struct v
                            : structs->verified_entry_offset.bytes
                                ? code->begin + value(blob, &structs->verified_entry_offset)
                                : 0;
-    code->osr_entry = value(blob, &structs->osr_entry);
+    if ((int64_t)value(blob, &structs->entry_bci) >= 0) /* -1: it is entered at its beginning */
+        code->osr_entry = value(blob, &structs->osr_entry);
     code->method = value(blob, &structs->compiled_method);
 }
 
