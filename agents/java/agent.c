@@ -88,23 +88,18 @@ static char *name_of_code(const struct java_method *method, const struct vm_code
 static bool make_tables(struct jitdump_cfi *cfi, const struct vm_code *code,
                         struct jitdump_unwind *unwind)
 {
-#ifdef __x86_64__
     struct compiled_frame frame = {.code = (const uint8_t *)(uintptr_t)code->begin,
                                    .size = code->end - code->begin,
                                    .frame_bytes = code->frame_bytes,
-                                   .keeps_rbp = code->tier == 0};
+                                   .keeps_rbp = code->is_compiled && code->tier == 0};
     const uint64_t normal = code->verified_entry - code->begin, osr = code->osr_entry - code->begin;
-    if (code->verified_entry && normal < frame.size)
-        frame.entries[frame.entry_count++] = normal;
+    if (JITDUMP_HOST_ARCH != JITDUMP_X86_64 || agent.options.no_frames)
+        return false;
+    if ((code->verified_entry && normal < frame.size) || !code->is_compiled)
+        frame.entries[frame.entry_count++] = code->is_compiled ? normal : 0;
     if (code->osr_entry && osr < frame.size && (!frame.entry_count || osr > normal))
         frame.entries[frame.entry_count++] = osr;
-    return !agent.options.no_frames && frame_tables_make(cfi, &frame, unwind);
-#else
-    (void)cfi;
-    (void)code;
-    (void)unwind;
-    return false;
-#endif
+    return frame_tables_make(cfi, &frame, unwind);
 }
 
 static void log_code(const struct vm_code *code, uint64_t key, const char *name,
@@ -148,7 +143,7 @@ static void JNICALL on_load(jvmtiEnv *jvmti, jmethodID id, jint size, const void
     struct inline_rows rows = {0};
     struct vm_code code;
     if (jitdump_is_on(agent.dump)) {
-        if (!vm_code_find(&agent.structs, key, &code))
+        if (!vm_code_find(&agent.structs, key, &code) || !code.is_compiled)
             code = (struct vm_code){.begin = key, .end = key + (uint64_t)size};
         (*agent.vm)->GetEnv(agent.vm, (void **)&methods.jni, JNI_VERSION_1_6);
         char *name = name_of_code(java_method_of(&methods, id), &code);
@@ -178,16 +173,41 @@ static void JNICALL on_unload(jvmtiEnv *jvmti, jmethodID id, const void *addr)
     end_use();
 }
 
-/* The interpreter, stubs, adapters.  "I2C/C2I adapters(0xbbeb)" has the shape of its arguments: as
- * in the perf map, it stays out. */
+/* Code with a frame of any size, which rbp leads to. */
+static bool has_rbp(const char *name)
+{
+    return strcmp(name, "Interpreter") == 0 || strcmp(name, "call_stub") == 0;
+}
+
+/* "I2C/C2I adapters(0xbbeb)" has the shape of its arguments: as in the perf map, it stays out. */
+static char *without_shape(const char *name)
+{
+    const char *shape = strstr(name, "(0x");
+    return strndup(name, shape ? (size_t)(shape - name) : strlen(name));
+}
+
+/* The interpreter, stubs, adapters. */
 static void JNICALL on_dynamic_code(jvmtiEnv *jvmti, const char *name, const void *addr, jint size)
 {
     (void)jvmti;
+    struct jitdump_code added = JITDUMP_CODE_INIT;
+    struct jitdump_unwind unwind;
+    struct vm_code code;
     if (size <= 0 || !begin_use())
         return;
-    const char *shape = strstr(name, "(0x");
-    char *text = strndup(name, shape ? (size_t)(shape - name) : strlen(name));
-    jitdump_add(agent.dump, text ? text : name, addr, (uint64_t)size, NULL);
+    struct jitdump_cfi *cfi = jitdump_cfi_new(JITDUMP_HOST_ARCH);
+    char *text = without_shape(name);
+    added.name = text ? text : name;
+    added.code_addr = (uint64_t)(uintptr_t)addr;
+    added.code_size = (uint64_t)size;
+    added.bytes = addr;
+    if (has_rbp(name) ? !agent.options.no_frames && JITDUMP_HOST_ARCH == JITDUMP_X86_64 &&
+                            frame_tables_of_rbp(cfi, added.code_size, &unwind)
+                      : vm_code_find(&agent.structs, added.code_addr, &code) &&
+                            code.begin == added.code_addr && make_tables(cfi, &code, &unwind))
+        added.unwind = &unwind;
+    jitdump_add_code(agent.dump, &added, NULL);
+    jitdump_cfi_free(cfi);
     free(text);
     end_use();
 }

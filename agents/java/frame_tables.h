@@ -33,4 +33,8 @@ struct compiled_frame {
 bool frame_tables_make(struct jitdump_cfi *cfi, const struct compiled_frame *frame,
                        struct jitdump_unwind *unwind);
 
+/* The same for SIZE bytes of code that is hardly ever without its frame of rbp: the interpreter,
+ * and the stub that calls it. */
+bool frame_tables_of_rbp(struct jitdump_cfi *cfi, uint64_t size, struct jitdump_unwind *unwind);
+
 #endif

@@ -226,11 +226,15 @@ static uint64_t blob_of(const struct vm_structs *structs, uint64_t addr)
                                                                    : 0;
 }
 
-static void read_frame(const struct vm_structs *structs, uint64_t blob, struct vm_code *code)
+static void read_frame_size(const struct vm_structs *structs, uint64_t blob, struct vm_code *code)
 {
     const int64_t words = (int64_t)value(blob, &structs->frame_size);
     if (words > 0 && words < FRAME_BYTES_MOST / 8)
         code->frame_bytes = 8 * (uint64_t)words;
+}
+
+static void read_entries(const struct vm_structs *structs, uint64_t blob, struct vm_code *code)
+{
     code->verified_entry = structs->verified_entry.bytes ? value(blob, &structs->verified_entry)
                            : structs->verified_entry_offset.bytes
                                ? code->begin + value(blob, &structs->verified_entry_offset)
@@ -245,8 +249,9 @@ bool vm_code_find(const struct vm_structs *structs, uint64_t addr, struct vm_cod
     *code = (struct vm_code){0};
     const uint64_t blob = structs->known ? blob_of(structs, addr) : 0;
     const char *name = blob ? (const char *)(uintptr_t)value(blob, &structs->name) : NULL;
-    if (!name || (strcmp(name, "nmethod") && strcmp(name, "native nmethod")))
+    if (!name)
         return false;
+    code->is_compiled = strcmp(name, "nmethod") == 0 || strcmp(name, "native nmethod") == 0;
     if (structs->code_begin.bytes) {
         code->begin = value(blob, &structs->code_begin);
         code->end = value(blob, &structs->code_end);
@@ -256,9 +261,12 @@ bool vm_code_find(const struct vm_structs *structs, uint64_t addr, struct vm_cod
     }
     if (addr < code->begin || addr >= code->end || code->end > blob + value(blob, &structs->size))
         return false;
+    read_frame_size(structs, blob, code);
+    if (!code->is_compiled)
+        return code->frame_bytes != 0;
     const int64_t tier = (int64_t)value(blob, &structs->tier);
     code->tier = *name == 'n' && name[1] == 'm' && tier > 0 && tier <= 4 ? (int)tier : 0;
-    read_frame(structs, blob, code);
+    read_entries(structs, blob, code);
     return true;
 }
 

@@ -34,8 +34,9 @@ struct vm_structs {
 /* FUNCTION is one of the JVM's. */
 void vm_structs_read(struct vm_structs *structs, const void *function);
 
-/* One piece of compiled code. */
+/* One piece of code: a compiled method, or a stub that has a frame. */
 struct vm_code {
+    bool is_compiled;
     uint64_t begin, end;     /* with the stubs at its end, as the perf map has it */
     int tier;                /* 0: it has none, a native method's wrapper */
     uint64_t frame_bytes;    /* with the return address; 0: not known */
@@ -44,7 +45,8 @@ struct vm_code {
     uint64_t method;         /* 0: not known */
 };
 
-/* The code that has ADDR, which must not be unloaded meanwhile.  False: it is not known. */
+/* The code that has ADDR, which must not be unloaded meanwhile.  False: it is not known, or has
+ * many pieces, as the interpreter. */
 bool vm_code_find(const struct vm_structs *structs, uint64_t addr, struct vm_code *code);
 
 /* The name and the descriptor of METHOD, a vm_code's, to be freed.  False: not known. */
