@@ -150,7 +150,7 @@ JDK := $(firstword $(patsubst %/include/jvmti.h,%,$(wildcard $(if $(JAVA_HOME),$
 JAVA_AGENT     := $(BUILD)/libperfjit-java.so
 JAVA_AGENT_SRC := $(wildcard agents/java/*.c)
 # These know nothing of Java's headers: units test them.
-JAVA_AGENT_OWN := $(patsubst %,agents/java/%.c,agent_options code_table method_text vm_structs)
+JAVA_AGENT_OWN := $(patsubst %,agents/java/%.c,agent_options code_table frame_tables method_text vm_structs)
 AGENTS         := $(if $(JDK),$(JAVA_AGENT))
 agents: $(AGENTS)
 	@$(if $(JDK),:,echo 'No JDK: the agent for Java is left out (apt-get install default-jdk-headless or set JAVA_HOME)')
@@ -160,7 +160,7 @@ $(call objects,$(JAVA_AGENT_SRC)): ALL_CPPFLAGS += -DJITDUMP_STATIC $(if $(JDK),
 $(JAVA_AGENT): $(call objects,$(JAVA_AGENT_SRC)) $(LIBJITDUMP)
 	@mkdir -p $(@D)
 	$(call brief,LD,$@)$(CC) -shared -pthread $(ALL_LDFLAGS) -Wl,-soname,$(@F) $^ -Wl,-z,defs -Wl,-z,now -Wl,--exclude-libs,ALL \
-	    -Wl,--as-needed -o $@
+	    -Wl,--as-needed -ldl -o $@
 
 # Make's names have no spaces: below a folder that has some there is no absolute name.
 ifeq ($(filter /%,$(BUILD))$(word 2,$(CURDIR)),)
@@ -285,6 +285,8 @@ PRODUCT := $(BUILD)/injector.a $(LIBJITDUMP) $(LIBPERFMAP)
 $(BUILD)/tests/%_test: $(BUILD)/tests/unit/%_test.o $(PRODUCT) $(LIBJITUNWIND)
 	@mkdir -p $(@D)
 	$(call brief,LD,$@)$(CC) -pthread $(ALL_LDFLAGS) -o $@ $^ -lcmocka $(INJECTOR_LIBS)
+
+$(BUILD)/tests/java_agent_test: $(call objects,$(JAVA_AGENT_OWN))
 
 # C++ is what throws.
 $(BUILD)/tests/jitunwind_exceptions_test: $(BUILD)/tests/unit/throwing.o

@@ -85,13 +85,13 @@ static char *name_of_code(const struct java_method *method, const struct vm_code
 }
 
 /* The unwind tables of CODE into *UNWIND.  False: its frame is not known. */
-static bool make_tables(struct jitdump_cfi *cfi, const struct vm_code *code,
+static bool make_tables(struct jitdump_cfi *cfi, const struct vm_code *code, bool keeps_rbp,
                         struct jitdump_unwind *unwind)
 {
     struct compiled_frame frame = {.code = (const uint8_t *)(uintptr_t)code->begin,
                                    .size = code->end - code->begin,
                                    .frame_bytes = code->frame_bytes,
-                                   .keeps_rbp = code->is_compiled && code->tier == 0};
+                                   .keeps_rbp = keeps_rbp};
     const uint64_t normal = code->verified_entry - code->begin, osr = code->osr_entry - code->begin;
     if (JITDUMP_HOST_ARCH != JITDUMP_X86_64 || agent.options.no_frames)
         return false;
@@ -117,7 +117,7 @@ static void log_code(const struct vm_code *code, uint64_t key, const char *name,
     added.line_inlines = rows->inline_count ? rows->line_inlines : NULL;
     struct jitdump_cfi *cfi = jitdump_cfi_new(JITDUMP_HOST_ARCH);
     struct jitdump_unwind unwind;
-    if (make_tables(cfi, code, &unwind))
+    if (make_tables(cfi, code, code->is_compiled && code->tier == 0, &unwind))
         added.unwind = &unwind;
     struct known_code known = {.key = key, .addr = added.code_addr, .bytes = added.code_size};
     jitdump_add_code(agent.dump, &added, &known.code_index);
@@ -173,10 +173,25 @@ static void JNICALL on_unload(jvmtiEnv *jvmti, jmethodID id, const void *addr)
     end_use();
 }
 
-/* Code with a frame of any size, which rbp leads to. */
-static bool has_rbp(const char *name)
+/* The unwind tables of the stub called NAME at ADDR into *UNWIND.  False: its frame is not known.
+ */
+static bool make_stub_tables(struct jitdump_cfi *cfi, const char *name, uint64_t addr,
+                             uint64_t bytes, struct jitdump_unwind *unwind)
 {
-    return strcmp(name, "Interpreter") == 0 || strcmp(name, "call_stub") == 0;
+    struct vm_code code;
+    const bool interprets = strcmp(name, "Interpreter") == 0;
+    if (agent.options.no_frames || JITDUMP_HOST_ARCH != JITDUMP_X86_64)
+        return false;
+    if (interprets || strcmp(name, "call_stub") == 0)
+        return frame_tables_of_rbp(cfi, bytes, interprets ? agent.structs.sender_sp_words : 0,
+                                   unwind);
+    if (!vm_code_find(&agent.structs, addr, &code) || code.begin != addr ||
+        code.end - addr != bytes)
+        return false;
+    if (make_tables(cfi, &code, false, unwind))
+        return true;
+    jitdump_cfi_reset(cfi);
+    return make_tables(cfi, &code, true, unwind); /* C1's stubs save registers below rbp */
 }
 
 /* "I2C/C2I adapters(0xbbeb)" has the shape of its arguments: as in the perf map, it stays out. */
@@ -192,7 +207,6 @@ static void JNICALL on_dynamic_code(jvmtiEnv *jvmti, const char *name, const voi
     (void)jvmti;
     struct jitdump_code added = JITDUMP_CODE_INIT;
     struct jitdump_unwind unwind;
-    struct vm_code code;
     if (size <= 0 || !begin_use())
         return;
     struct jitdump_cfi *cfi = jitdump_cfi_new(JITDUMP_HOST_ARCH);
@@ -201,10 +215,7 @@ static void JNICALL on_dynamic_code(jvmtiEnv *jvmti, const char *name, const voi
     added.code_addr = (uint64_t)(uintptr_t)addr;
     added.code_size = (uint64_t)size;
     added.bytes = addr;
-    if (has_rbp(name) ? !agent.options.no_frames && JITDUMP_HOST_ARCH == JITDUMP_X86_64 &&
-                            frame_tables_of_rbp(cfi, added.code_size, &unwind)
-                      : vm_code_find(&agent.structs, added.code_addr, &code) &&
-                            code.begin == added.code_addr && make_tables(cfi, &code, &unwind))
+    if (make_stub_tables(cfi, name, added.code_addr, added.code_size, &unwind))
         added.unwind = &unwind;
     jitdump_add_code(agent.dump, &added, NULL);
     jitdump_cfi_free(cfi);

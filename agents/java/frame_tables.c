@@ -299,9 +299,12 @@ bool frame_tables_make(struct jitdump_cfi *cfi, const struct compiled_frame *fra
     return good;
 }
 
-bool frame_tables_of_rbp(struct jitdump_cfi *cfi, uint64_t size, struct jitdump_unwind *unwind)
+bool frame_tables_of_rbp(struct jitdump_cfi *cfi, uint64_t size, int32_t sender_sp_words,
+                         struct jitdump_unwind *unwind)
 {
     jitdump_cfi_def_cfa(cfi, 0, JITDUMP_RBP, OFFSET_PUSHED);
     jitdump_cfi_offset(cfi, 0, JITDUMP_RBP, -OFFSET_PUSHED);
+    if (sender_sp_words)
+        jitdump_cfi_offset(cfi, 0, JITDUMP_RSP, 8 * (int64_t)sender_sp_words - OFFSET_PUSHED);
     return jitdump_cfi_finish(cfi, size, unwind) == 0;
 }

@@ -34,7 +34,10 @@ bool frame_tables_make(struct jitdump_cfi *cfi, const struct compiled_frame *fra
                        struct jitdump_unwind *unwind);
 
 /* The same for SIZE bytes of code that is hardly ever without its frame of rbp: the interpreter,
- * and the stub that calls it. */
-bool frame_tables_of_rbp(struct jitdump_cfi *cfi, uint64_t size, struct jitdump_unwind *unwind);
+ * and the stub that calls it.  SENDER_SP_WORDS: where the caller's rsp stands, from rbp; 0:
+ * nowhere, it is behind the return address.  The interpreter's caller may be compiled code, whose
+ * frame was made longer by the arguments. */
+bool frame_tables_of_rbp(struct jitdump_cfi *cfi, uint64_t size, int32_t sender_sp_words,
+                         struct jitdump_unwind *unwind);
 
 #endif

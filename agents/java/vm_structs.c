@@ -89,6 +89,18 @@ static uint64_t find_size(void *libjvm, const char *name)
     return 0;
 }
 
+static int32_t find_constant(void *libjvm, const char *name)
+{
+    const uint64_t entries = exported(libjvm, "gHotSpotVMIntConstants"),
+                   stride = exported(libjvm, "gHotSpotVMIntConstantEntryArrayStride"),
+                   text = exported(libjvm, "gHotSpotVMIntConstantEntryNameOffset"),
+                   number = exported(libjvm, "gHotSpotVMIntConstantEntryValueOffset");
+    for (uint64_t at = entries; at && stride && text_at(at + text); at += stride)
+        if (strcmp(text_at(at + text), name) == 0)
+            return *(const int32_t *)(uintptr_t)(at + number);
+    return 0;
+}
+
 static bool has_all(const struct vm_structs *structs)
 {
     const struct vm_field *needed[] = {
@@ -163,6 +175,8 @@ void vm_structs_read(struct vm_structs *structs, const void *function)
         read_fields(structs, &table);
         structs->block_bytes = find_size(libjvm, "HeapBlock");
         structs->constants_bytes = find_size(libjvm, "ConstantPool");
+        structs->sender_sp_words =
+            find_constant(libjvm, "frame::interpreter_frame_sender_sp_offset");
         structs->known = has_all(structs);
     }
     dlclose(libjvm);

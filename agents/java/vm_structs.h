@@ -29,6 +29,8 @@ struct vm_structs {
     struct vm_field const_method, constants, name_index, signature_index;
     uint64_t constants_bytes; /* the pool's entries stand behind that */
     struct vm_field symbol_length, symbol_body;
+    int32_t
+        sender_sp_words; /* from rbp to the caller's rsp in the interpreter's frame; 0: unknown */
 };
 
 /* FUNCTION is one of the JVM's. */
