@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { PROLOGUE_MOST = 12, EPILOGUE_MOST = 8, STUB_MOST = 6 };
+enum { PROLOGUE_MOST = 16, EPILOGUE_MOST = 8, STUB_MOST = 6 };
 enum { OFFSET_IN_ENTRY = 8, OFFSET_PUSHED = 16 };
 
 /* As instructions number them. */
@@ -105,6 +105,23 @@ static bool is_rbp_set(const struct x86_instruction *one)
 
 /* ---- Prologue ---- */
 
+/* Behind the jump at AT, which HotSpot puts over the first instruction of a method that may be
+ * entered no more: that was a stack bang, C2's sub, or a nop.  AT: there is no such jump. */
+static uint64_t behind_not_entrant(const struct compiled_frame *frame, uint64_t at, bool *small)
+{
+    enum { NOP_BYTES = 5, OTHER_BYTES = 7 };
+    struct x86_instruction one;
+    *small = false;
+    if (!decode(frame, at, &one) || !is_plain(&one, 0xe9))
+        return at;
+    if (decode(frame, at + OTHER_BYTES, &one)) {
+        *small = is_rbp_stored(&one, (int64_t)frame->frame_bytes - OFFSET_PUSHED);
+        if (*small || is_push_rbp(&one))
+            return at + OTHER_BYTES;
+    }
+    return at + NOP_BYTES;
+}
+
 /* Read the prologue at AT.  False: there is none for this frame. */
 static bool read_prologue(struct rows *rows, const struct compiled_frame *frame, uint64_t at,
                           uint64_t *body)
@@ -112,9 +129,12 @@ static bool read_prologue(struct rows *rows, const struct compiled_frame *frame,
     struct x86_instruction one;
     const int64_t in_small = (int64_t)frame->frame_bytes - OFFSET_IN_ENTRY,
                   behind_push = (int64_t)frame->frame_bytes - OFFSET_PUSHED;
-    bool pushed = false, small = false;
+    bool pushed = false, small;
     int64_t bytes;
     add(rows, at, OFFSET_IN_ENTRY, false);
+    at = behind_not_entrant(frame, at, &small);
+    if (small)
+        add(rows, at, frame->frame_bytes, false);
     for (size_t i = 0; i < PROLOGUE_MOST && decode(frame, at, &one); i++) {
         *body = at += one.length;
         if (!pushed && !small && is_push_rbp(&one)) {
@@ -135,7 +155,7 @@ static bool read_prologue(struct rows *rows, const struct compiled_frame *frame,
         } else if (small && is_rbp_stored(&one, in_small - 8)) {
             add_body(rows, at, frame);
             return true;
-        } else if (is_ret(&one) || is_jump(&one)) {
+        } else if (is_ret(&one) || (pushed && is_jump(&one))) {
             return false;
         }
     }
@@ -224,18 +244,43 @@ static bool is_epilogue(const struct compiled_frame *frame, uint64_t at,
     return true;
 }
 
+/* The first place from AT on with the bytes of "add $S,%rsp; pop %rbp" of FRAME; its size: there is
+ * none. */
+static uint64_t find_epilogue(const struct compiled_frame *frame, uint64_t at)
+{
+    const uint32_t bytes = (uint32_t)(frame->frame_bytes - OFFSET_PUSHED);
+    uint8_t near[] = {0x48, 0x83, 0xc4, (uint8_t)bytes, 0x5d},
+            far[] = {0x48, 0x81, 0xc4, 0, 0, 0, 0, 0x5d};
+    for (size_t i = 0; i < 4; i++)
+        far[3 + i] = (uint8_t)(bytes >> 8 * i);
+    const uint8_t *begin = frame->code + at;
+    const size_t left = (size_t)(frame->size - at);
+    const uint8_t *one = bytes < 128 ? memmem(begin, left, near, sizeof near) : NULL,
+                  *other = memmem(begin, left, far, sizeof far);
+    const uint8_t *first = !one || (other && other < one) ? other : one;
+    return first ? (uint64_t)(first - frame->code) : frame->size;
+}
+
 /* From AT in the body on, to the next entry at UNTIL (0: there is none). */
 static void read_body(struct rows *rows, const struct compiled_frame *frame, uint64_t at,
                       uint64_t until)
 {
     struct x86_instruction one;
     int64_t depth = 0;
+    uint64_t epilogue = find_epilogue(frame, at);
     for (uint64_t popped; (at < until || until == 0) && decode(frame, at, &one);) {
         if (is_epilogue(frame, at, &one, &popped)) {
             if (popped > at + one.length)
                 add(rows, at + one.length, OFFSET_PUSHED, true);
             at = read_behind_pop(rows, frame, popped);
             depth = 0;
+            continue;
+        }
+        if (epilogue < at)
+            epilogue = find_epilogue(frame, at);
+        if (epilogue > at && epilogue < at + one.length) { /* behind a jump that C1 put over longer
+                                                              instructions, until it patches them */
+            at = epilogue;
             continue;
         }
         at += one.length;
@@ -293,7 +338,8 @@ bool frame_tables_make(struct jitdump_cfi *cfi, const struct compiled_frame *fra
     if (good) {
         qsort(rows.items, rows.count, sizeof *rows.items, by_place);
         put_rows(cfi, &rows, frame->size);
-        good = !rows.no_memory && jitdump_cfi_finish(cfi, frame->size, unwind) == 0;
+        good = !rows.no_memory && jitdump_cfi_finish(cfi, frame->size, unwind) == 0 &&
+               jitdump_cfi_check(cfi, frame->code, frame->size) == 0;
     }
     free(rows.items);
     return good;

@@ -29,7 +29,7 @@ struct compiled_frame {
 };
 
 /* Describe FRAME by CFI, which is new or reset, and set *UNWIND.  False: the code has not that
- * frame, as far as its prologue says. */
+ * frame, as far as its instructions say. */
 bool frame_tables_make(struct jitdump_cfi *cfi, const struct compiled_frame *frame,
                        struct jitdump_unwind *unwind);
 

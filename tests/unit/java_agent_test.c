@@ -147,8 +147,14 @@ static const uint8_t empty[] = {
     0x4d, 0x89, 0x97, 0x58, 0x03, 0x00, 0x00, 0xe9, 0x2b, 0x7b, 0xac, 0xff}; /* 31: the stub */
 
 /* A body that pushes two arguments for a stub, as C1 does. */
-static const uint8_t pushing[] = {0x55, 0x48, 0x83, 0xec, 0x10, 0x53, 0x50, 0xe8, 0x00, 0x00,
+static const uint8_t pushing[] = {0x55, 0x48, 0x83, 0xec, 0x10, 0x53, 0x50, 0xe8, 0x00, 0x01,
                                   0x00, 0x00, 0x58, 0x5b, 0x48, 0x83, 0xc4, 0x10, 0x5d, 0xc3};
+
+/* A getter that may be entered no more, and that C1 has not patched: jumps stand over longer
+ * instructions, and what is behind them is none. */
+static const uint8_t patched[] = {0xe9, 0xbb, 0x95, 0x46, 0x07, 0xfe, 0xff, 0x55, 0x48, 0x83,
+                                  0xec, 0x30, 0xe9, 0x00, 0x01, 0x00, 0x00, 0x00, 0x00, 0x00,
+                                  0x00, 0x00, 0x48, 0x83, 0xc4, 0x30, 0x5d, 0xc3};
 
 /* A wrapper of a native method. */
 static const uint8_t wrapper[] = {0x55, 0x48, 0x8b, 0xec, 0x48, 0x83, 0xec, 0x40, 0x56,
@@ -213,6 +219,17 @@ static void test_pushes_in_a_body(void **state)
                          "19 rsp+8 rbp=s ra=c-8\n");
 }
 
+static void test_jumps_over_longer_instructions(void **state)
+{
+    (void)state;
+    struct compiled_frame frame = {patched, sizeof patched, 64, false, {0}, 1};
+    assert_frame(&frame, "0 rsp+8 ra=c-8\n"
+                         "8 rsp+16 rbp=c-16 ra=c-8\n"
+                         "12 rsp+64 rbp=c-16 ra=c-8\n"
+                         "26 rsp+16 rbp=c-16 ra=c-8\n"
+                         "27 rsp+8 rbp=s ra=c-8\n");
+}
+
 static void test_a_wrapper_is_unwound_by_rbp(void **state)
 {
     (void)state;
@@ -263,6 +280,7 @@ int main(void)
         cmocka_unit_test(test_a_frame_with_a_stack_bang_and_a_poll),
         cmocka_unit_test(test_a_small_frame_stores_rbp),
         cmocka_unit_test(test_pushes_in_a_body),
+        cmocka_unit_test(test_jumps_over_longer_instructions),
         cmocka_unit_test(test_a_wrapper_is_unwound_by_rbp),
         cmocka_unit_test(test_a_prologue_of_another_frame_has_no_tables),
         cmocka_unit_test(test_the_interpreter_knows_its_callers_stack_pointer),
