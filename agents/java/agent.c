@@ -84,11 +84,12 @@ static char *name_of_code(const struct java_method *method, const struct vm_code
     return asprintf(&name, "%s [tier%d]", method->name, code->tier) < 0 ? NULL : name;
 }
 
-/* The unwind tables of CODE into *UNWIND.  False: its frame is not known. */
-static bool make_tables(struct jitdump_cfi *cfi, const struct vm_code *code, bool keeps_rbp,
-                        struct jitdump_unwind *unwind)
+/* The unwind tables of CODE, whose BYTES were copied, into *UNWIND.  False: its frame is not known.
+ */
+static bool make_tables(struct jitdump_cfi *cfi, const struct vm_code *code, const uint8_t *bytes,
+                        bool keeps_rbp, struct jitdump_unwind *unwind)
 {
-    struct compiled_frame frame = {.code = (const uint8_t *)(uintptr_t)code->begin,
+    struct compiled_frame frame = {.code = bytes,
                                    .size = code->end - code->begin,
                                    .frame_bytes = code->frame_bytes,
                                    .keeps_rbp = keeps_rbp};
@@ -117,11 +118,17 @@ static void log_code(const struct vm_code *code, uint64_t key, const char *name,
     added.line_inlines = rows->inline_count ? rows->line_inlines : NULL;
     struct jitdump_cfi *cfi = jitdump_cfi_new(JITDUMP_HOST_ARCH);
     struct jitdump_unwind unwind;
-    if (make_tables(cfi, code, code->is_compiled && code->tier == 0, &unwind))
-        added.unwind = &unwind;
+    uint8_t *copy =
+        malloc(added.code_size); /* other threads patch it, and the tables are of this */
+    if (copy) {
+        added.bytes = memcpy(copy, added.bytes, added.code_size);
+        if (make_tables(cfi, code, copy, code->is_compiled && code->tier == 0, &unwind))
+            added.unwind = &unwind;
+    }
     struct known_code known = {.key = key, .addr = added.code_addr, .bytes = added.code_size};
     jitdump_add_code(agent.dump, &added, &known.code_index);
     jitdump_cfi_free(cfi);
+    free(copy);
     if (known.code_index == JITDUMP_NO_CODE)
         return;
     pthread_mutex_lock(&agent.lock);
@@ -185,13 +192,14 @@ static bool make_stub_tables(struct jitdump_cfi *cfi, const char *name, uint64_t
     if (interprets || strcmp(name, "call_stub") == 0)
         return frame_tables_of_rbp(cfi, bytes, interprets ? agent.structs.sender_sp_words : 0,
                                    unwind);
+    const uint8_t *stub = (const uint8_t *)(uintptr_t)addr;
     if (!vm_code_find(&agent.structs, addr, &code) || code.begin != addr ||
         code.end - addr != bytes)
         return false;
-    if (make_tables(cfi, &code, false, unwind))
+    if (make_tables(cfi, &code, stub, false, unwind))
         return true;
     jitdump_cfi_reset(cfi);
-    return make_tables(cfi, &code, true, unwind); /* C1's stubs save registers below rbp */
+    return make_tables(cfi, &code, stub, true, unwind); /* C1's stubs save registers below rbp */
 }
 
 /* "I2C/C2I adapters(0xbbeb)" has the shape of its arguments: as in the perf map, it stays out. */

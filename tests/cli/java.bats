@@ -73,11 +73,14 @@ sound() { # NAME: every sample in JIT code has a name
     JITDUMPDIR=$PWD java -agentpath:"$agent" -XX:+UnlockDiagnosticVMOptions -XX:+DumpPerfMapAtExit -cp "$classes" Work 1500 >work.out 2>&1 3>&- &
     pid=$!
     wait $pid
-    perfjit dump --json jitdump-$pid/jit-$pid.dump >dump.json
-    jq -r '.records[] | select(.name) | "\(.code_addr) \(.name)"' dump.json | sed -E 's/ \[tier[1-4]\]$//' | sort >ours
-    while read -r address _ name; do echo "0x$address $name"; done </tmp/perf-$pid.map | grep '(' | sed -E 's|[./]0x[0-9a-f]+(\.[^.]*\()|\1|' | sort >theirs
+    perfjit dump --json jitdump-$pid/jit-$pid.dump |
+        jq -r 'select(.type == "CODE_LOAD") | "\(.code_addr) \(.code_size) \(.name)"' | sed -E 's/ \[tier[1-4]\]$//' | sort >ours
+    # methods; a hidden class without its address
+    while read -r address size name; do
+        case $name in *.*\)) echo "$((16#${address#0x})) $((16#${size#0x})) $name" ;; esac
+    done </tmp/perf-$pid.map | sed -E 's|[./]0x[0-9a-f]+(\.[^.]*\()|\1|' | sort >theirs
     rm /tmp/perf-$pid.map
-    [ "$(comm -12 ours theirs | wc -l)" -gt 100 ]
+    [ "$(comm -12 ours theirs | wc -l)" -gt 30 ] || complain "$(wc -l ours theirs)"
     # a method that was replaced is still in the dump; nothing that the map has is missing
     [ -z "$(comm -13 ours theirs)" ] || complain "$(comm -13 ours theirs)"
 }
@@ -87,7 +90,7 @@ sound() { # NAME: every sample in JIT code has a name
     run_work 60000
     run --separate-stderr perfjit record -g dwarf -o whole -p $pid --duration 1
     exits 0
-    says "$pid: logs its JIT code to " "and" || says "$pid: logs its JIT code to "
+    says "$pid: logs its JIT code to "
     [[ $stderr != *"perf map"* ]] || complain "$stderr"
     sound whole
     perf script -i whole.perf.data -F ip,sym | awk -v RS= '/Work\./ { all++; if ($0 !~ /(start_thread|clone3?|_start)[^\n]*$/) cut++ }
@@ -123,7 +126,7 @@ sound() { # NAME: every sample in JIT code has a name
     JITDUMPDIR=$PWD java -agentpath:"$agent=short,nolines,wrong" -agentpath:"$agent" -cp "$classes" Work 800 >work.out 2>work.err
     grep -q "perfjit: wrong is no option of libperfjit-java.so" work.err || complain "$(cat work.err)"
     [ "$(cat work.out)" = true ]
-    perfjit dump --json jitdump-*/jit-*.dump | jq -r '.records[] | .name // empty' | grep -qE '^Work.outer( \[tier[1-4]\])?$'
+    perfjit dump --json jitdump-*/jit-*.dump | jq -r '.name // empty' | grep -qE '^Work.outer( \[tier[1-4]\])?$'
 }
 
 @test "many threads, everything compiled, classes that come and go: the JVM ends well, and the dump is sound" {
