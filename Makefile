@@ -510,13 +510,11 @@ torture: setup-live
 
 # The writers' threads, forks, opening and closing with ThreadSanitizer.  It knows nothing of forks among threads (it takes
 # the parent's threads for the child's) and can't start threads in such a child: those are left to make check.
+TSAN_UNITS := jitdump_survival jitdump_stop jitdump_attach jitdump_attach_fork jitdump_attach_left jitdump_attach_rights perfmap_stop
 tsan:
 	@$(MAKE) --no-print-directory BUILD=$(BUILD)/tsan SANITIZE=thread $(BUILD)/tsan/producers/torture \
-	    $(BUILD)/tsan/tests/jitdump_survival_test $(BUILD)/tsan/tests/jitdump_stop_test \
-	    $(BUILD)/tsan/tests/perfmap_stop_test
-	@$(BUILD)/tsan/tests/jitdump_survival_test
-	@$(BUILD)/tsan/tests/jitdump_stop_test
-	@$(BUILD)/tsan/tests/perfmap_stop_test
+	    $(patsubst %,$(BUILD)/tsan/tests/%_test,$(TSAN_UNITS))
+	@set -e; for unit in $(TSAN_UNITS); do $(BUILD)/tsan/tests/$${unit}_test; done
 	@dir=$$(mktemp -d) && $(BUILD)/tsan/producers/torture stress $$dir 20 1; status=$$?; rm -r $$dir; exit $$status
 
 # All fuzzers for MINUTES each, JOBS at a time; what they learn stays in $(BUILD)/corpus.  A finding ends it.

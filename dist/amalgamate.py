@@ -3,9 +3,8 @@
 
     dist/amalgamate.py LIBRARY DIRECTORY        LIBRARY: jitdump, perfmap or jitunwind
 
-writes LIBRARY.c and LIBRARY.h into DIRECTORY; for jitdump there are also jitdump/cfi.h and
-jitdump/trampoline.h, whose contents LIBRARY.h has, and the headers for C++, by the names that they have where the library is
-installed.  Which files belong to it follows from the sources:
+writes LIBRARY.c and LIBRARY.h into DIRECTORY, and headers by the names that they have where the library is installed:
+LIBRARY/LIBRARY.h; for jitdump also jitdump/cfi.h and jitdump/trampoline.h, whose contents LIBRARY.h has, and those for C++.  Which files belong to it follows from the sources:
 all .c files in the library's folder and those below it, and of another folder's each one whose
 header they include.  First come the headers, each once and after those that it includes, then the
 .c files.
@@ -14,6 +13,9 @@ What files of their own keep apart must not meet in one:
 - a name that a .c file has for itself, and another file as well, gets the file's name in front;
 - a macro of a .c file ends with it;
 - what the library's files share (jd_...) is static, so that the object defines LIBRARY_... alone.
+
+The file may be included into another C file.  So all that is not in the public header has the library's letters in front
+(jd_ or jdin_, ...), macros too.
 """
 import os
 import re
@@ -35,6 +37,62 @@ KEYWORDS = set("""auto break case char const continue default do double else enu
     _Static_assert _Thread_local __attribute__ __thread __typeof__ __extension__ __asm__""".split())
 CALLED = {"__attribute__", "_Static_assert", "_Alignas", "_Alignof", "sizeof", "__typeof__", "__asm__"}
 INTERNAL = re.compile(r"(jd|ju|pm)_")
+LETTERS = {"jitdump": "jd", "perfmap": "pm", "jitunwind": "ju"}
+
+# Behind system headers of a file that does not define _GNU_SOURCE: the next ones have all names, and these stand in what may have
+# been included before.
+LATE = """#if defined(_FEATURES_H) && defined(__GLIBC__) && !defined(__USE_GNU)
+#if %s
+#error "This file has to come before the system headers, or _GNU_SOURCE: they have no names of POSIX or GNU"
+#endif
+#undef _FEATURES_H
+#include <features.h>
+#endif
+"""
+TOO_LATE = {"jitunwind": "defined(_SYS_UCONTEXT_H) || defined(_LINK_H)"}
+STRICT = "!defined(__USE_XOPEN2K8) && (" + " || ".join(
+    f"defined(_{name}_H)" for name in "FCNTL PTHREAD SIGNAL SYS_MMAN SYS_STAT TIME UNISTD".split()) + ")"
+LATE_NAMES = {
+    "jitdump": """char *secure_getenv(const char *);
+ssize_t getline(char **restrict, size_t *restrict, FILE *restrict);
+size_t strnlen(const char *, size_t);
+int asprintf(char **restrict, const char *restrict, ...);
+char *strdup(const char *);
+void *mremap(void *, size_t, size_t, int, ...);
+int fallocate(int, int, off_t, off_t);
+#ifndef MREMAP_MAYMOVE
+#define MREMAP_MAYMOVE 1
+#define MREMAP_FIXED 2
+#endif
+#ifndef F_ADD_SEALS
+#define F_ADD_SEALS 1033
+#define F_SEAL_SEAL 1
+#define F_SEAL_SHRINK 2
+#define F_SEAL_GROW 4
+#endif
+#ifndef MFD_CLOEXEC
+#define MFD_CLOEXEC 1u
+#define MFD_ALLOW_SEALING 2u
+#endif
+#ifndef FALLOC_FL_KEEP_SIZE
+#define FALLOC_FL_KEEP_SIZE 1
+#define FALLOC_FL_PUNCH_HOLE 2
+#endif
+""",
+    "perfmap": """#include <stddef.h>
+char *secure_getenv(const char *);
+char *strdup(const char *);
+size_t strnlen(const char *, size_t);
+void *reallocarray(void *, size_t, size_t);
+#ifdef __GLIBC__
+#if __GLIBC_PREREQ(2, 32)
+const char *strerrordesc_np(int);
+#endif
+#endif
+""",
+    "jitunwind": """char *secure_getenv(const char *);
+char *strdup(const char *);
+"""}
 
 
 class Token:
@@ -166,7 +224,7 @@ class Source:
             first = rest.split("(")[0].split()[0] if rest else ""
             if word == "ifndef" and self.path.endswith(".h") and guard is None and level == 0:
                 guard, token.text = first, ""
-            elif word == "define" and first == guard:
+            elif word == "define" and (first == guard or first.endswith("_NO_INLINE")):
                 token.text = ""
             elif word in ("if", "ifdef", "ifndef"):
                 level += 1
@@ -218,6 +276,41 @@ class Source:
                 token.text = re.sub(r"(?<![\w.>])[A-Za-z_]\w*",
                                     lambda m: self.own(m.group()) if m.group() in taken_names
                                     and m.group() not in self.macros else m.group(), token.text)
+
+    def declared(self):
+        """The names at file scope now: of types and constants, objects, macros."""
+        items = [Declared(self.tokens, item) for item, _ in self.items]
+        tags, names = set(), set(self.macros)
+        for item in items:
+            tags |= item.tags
+            names |= item.names
+            if item.object and item.external and not INTERNAL.match(item.object):
+                names.discard(item.object)  # libc's, or the library's own
+        return names, tags
+
+    def put_in_front(self, names, tags):
+        """Rename what NAMES and TAGS have new names for."""
+        code = [t for t in self.tokens if is_code(t)]
+        scopes = []
+        for i, token in enumerate(code):
+            previous = code[i - 1].text if i else ""
+            if token.text == "{":
+                before = {t.text for t in code[max(0, i - 2):i]}
+                scopes.append(bool(before & {"struct", "union"}))
+            elif token.text == "}":
+                scopes.pop()
+            if token.kind != "name" or previous in (".", "->"):
+                continue
+            if previous in ("struct", "union", "enum"):
+                token.text = tags.get(token.text, token.text)
+            elif token.text in names and not self.is_member(code, i, scopes):
+                token.text = names[token.text]
+        for token in self.tokens:
+            if token.kind == "directive" and token.text:
+                token.text = re.sub(r"((?:struct|union|enum)\s+)?(?<![\w.>])([A-Za-z_]\w*)",
+                                    lambda m: m.group(1) + tags.get(m.group(2), m.group(2)) if m.group(1)
+                                    else names.get(m.group(2), m.group(2)), token.text)
+        self.macros = [names.get(m, m) for m in self.macros]
 
     @staticmethod
     def is_member(code, i, scopes):
@@ -274,28 +367,50 @@ class Library:
                               and not INTERNAL.match(n) and not n.startswith(self.name + "_")}, tags
         for source in self.sources:
             source.rename(*source.clashes)
+        self.put_in_front()
         for source in self.headers + self.sources:
             source.make_local(self.name.upper())
+
+    def put_in_front(self):
+        """What is not public gets the library's letters."""
+        public = [Source(path) for path in self.public]
+        keep = set().union(*(p.names | set(p.macros) | p.tags for p in public))
+        for source in public:
+            code = [t.text for t in source.tokens if is_code(t)]
+            keep |= {name for word, name in zip(code, code[1:]) if word in ("struct", "union", "enum")}
+        letters = LETTERS[self.name]
+        names, tags = {}, {}
+        for source in self.headers + self.sources:
+            for found, mapping in zip(source.declared(), (names, tags)):
+                for name in found - keep:
+                    front = f"{letters}in_"  # jd_... are names of the sources
+                    if not name.startswith((f"{letters}_", f"{letters.upper()}_", "_")):
+                        mapping[name] = (front.upper() if name.isupper() else front) + name
+        for source in self.headers + self.sources:
+            source.put_in_front(names, tags)
 
     def write_c(self, directory, license_text, version):
         prefix = self.name.upper()
         with open(f"{directory}/{self.name}.c", "w", encoding="utf-8") as out:
             out.write(f"/* lib{self.name} {version} in one file, made by dist/amalgamate.py of perfjit's sources.\n *\n"
-                      f" * Compile it with the program, as C11; {self.name}.h beside it is the contract.  With\n"
-                      f" * {prefix}_STATIC defined it exports nothing.\n *\n")
+                      f" * Compile it with the program, as C11, or include it into one C file of it; {self.name}.h beside\n"
+                      f" * it is the contract.  With {prefix}_STATIC defined it exports nothing.\n *\n")
             out.write("".join(f" * {line}".rstrip() + "\n" for line in license_text.splitlines()))
-            out.write(" */\n#ifndef _GNU_SOURCE\n#define _GNU_SOURCE\n#endif\n"
+            out.write(f" */\n#ifndef {prefix}_C\n#define {prefix}_C\n#ifndef _GNU_SOURCE\n#define _GNU_SOURCE\n#endif\n"
                       "#if !defined(__LP64__) && !defined(_FILE_OFFSET_BITS)\n#define _FILE_OFFSET_BITS 64\n#endif\n")
-            out.write(f"#define {prefix}_NO_INLINE\n#include \"{self.name}.h\"\n\n")
+            out.write(LATE % TOO_LATE.get(self.name, STRICT))
+            out.write(f"#ifndef {prefix}_H /* else its inline calls are there already */\n#define {prefix}_NO_INLINE\n#endif\n"
+                      f"#include \"{self.name}.h\"\n\n")
             out.write("".join(f"#include {name}\n" for name in sorted(self.systems)))
+            out.write(LATE_NAMES[self.name])
             out.write("\n/* What the files share. */\n"
                       f"#if defined(__GNUC__)\n#define {prefix}_LOCAL __attribute__((unused)) static\n"
                       f"#else\n#define {prefix}_LOCAL static\n#endif\n")
             for source in self.headers + self.sources:
                 out.write(f"\n/* ---- {source.path} ---- */\n\n{source.text()}")
                 if source.path.endswith(".c"):
-                    macros = [m for m in dict.fromkeys(source.macros) if m != f"{prefix}_NO_INLINE"]
-                    out.write("".join(f"#undef {macro}\n" for macro in macros))
+                    out.write("".join(f"#undef {macro}\n" for macro in dict.fromkeys(source.macros)))
+            out.write("\n#endif\n")
 
     def write_h(self, directory):
         with open(f"{directory}/{self.name}.h", "w", encoding="utf-8") as out:
@@ -306,12 +421,14 @@ class Library:
                           "\n" + re.sub(r'#include "jitdump\.h"\n\n', "", text))
 
     def write_beside(self, directory):
+        """The names that the headers have where the library is installed."""
         os.makedirs(f"{directory}/{self.name}", exist_ok=True)
-        for path in self.public[1:]:
+        for path in self.public:
             with open(f"{directory}/{path}", "w", encoding="utf-8") as out:
-                out.write('/* All of it is in jitdump.h. */\n#include "../jitdump.h"\n')
-        for header in "cfi.hpp", "memory.hpp", "jitdump.hpp":
-            shutil.copyfile(f"jitdump/{header}", f"{directory}/jitdump/{header}")
+                out.write(f'/* All of it is in {self.name}.h. */\n#include "../{self.name}.h"\n')
+        if self.name == "jitdump":
+            for header in "cfi.hpp", "memory.hpp", "jitdump.hpp":
+                shutil.copyfile(f"jitdump/{header}", f"{directory}/jitdump/{header}")
 
 
 def main():
@@ -327,8 +444,7 @@ def main():
     library.separate()
     library.write_c(directory, license_text, version)
     library.write_h(directory)
-    if name == "jitdump":
-        library.write_beside(directory)
+    library.write_beside(directory)
 
 
 main()

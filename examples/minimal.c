@@ -176,12 +176,17 @@ int main(int argc, char **argv)
     long sum = 0;
     if (arena == MAP_FAILED)
         return 1;
-    if (jitdump_open(&dump, NULL) != 0) /* NULL, and no cost, unless PERFJIT=dump is set */
+    if (jitdump_open(&dump, NULL) != 0) { /* NULL, and no cost, unless PERFJIT=dump is set */
         fprintf(stderr, "minimal: %s\n", jitdump_error(dump));
+        jitdump_close(dump);
+        return 1;
+    }
     struct jitdump_cfi *cfi = jitdump_cfi_new(JITDUMP_X86_64);
     while ((double)clock() / CLOCKS_PER_SEC < seconds)
         sum = run_round(arena, dump, cfi);
     printf("%ld\n", sum);
     jitdump_cfi_free(cfi);
+    if (*jitdump_error(dump)) /* what was lost, or what PERFJIT=dump,check found */
+        fprintf(stderr, "minimal: %s\n", jitdump_error(dump));
     return jitdump_close(dump) != 0;
 }

@@ -195,7 +195,10 @@ class cfi
     }
     cfi &operator=(cfi &&other) noexcept
     {
-        std::swap(cfi_, other.cfi_);
+        if (this != &other) {
+            jitdump_cfi_free(cfi_);
+            cfi_ = std::exchange(other.cfi_, nullptr);
+        }
         return *this;
     }
     ~cfi()

@@ -106,6 +106,9 @@ int jd_pieces_make(struct code_pieces *pieces, const struct jitdump_code *code,
     if (!code->code_size)
         return jd_error_keep(error, -EINVAL,
                              "struct jitdump_code: a function in pieces whose code_size is 0");
+    if (code->code_size > UINT64_MAX - code->code_addr)
+        return jd_error_keep(error, -EINVAL,
+                             "struct jitdump_code: a function in pieces past the end of memory");
     if (code->piece_count >= UINT32_MAX / JR_CODE_LOAD_BYTES)
         return jd_error_keep(error, -EFBIG,
                              "struct jitdump_code: more pieces than a dump can hold");

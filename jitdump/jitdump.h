@@ -14,6 +14,8 @@
  *     code.bytes = entry;
  *     jitdump_add_code(dump, &code, NULL);             // once, before the code first runs
  *     ...
+ *     if (*jitdump_error(dump))                        // what was lost, or does not fit (check)
+ *         warnx("%s", jitdump_error(dump));
  *     jitdump_close(dump);
  *
  * and then:
@@ -26,7 +28,8 @@
  * can also open its dump on request while it runs (jitdump_poll, at the end).
  *
  * Errors: functions return 0 or a negative errno; jitdump_error() describes the cause.  errno
- * itself is preserved.  The library never prints, exits, raises a signal or calls back.
+ * itself is preserved.  The library never exits, raises a signal or calls back.  It never prints,
+ * unless the user has asked for that by the word "check" in PERFJIT (jitdump_faults).
  *
  * Threads: every function except jitdump_open and jitdump_close may be called by any number of
  * threads at once on one handle.
@@ -38,11 +41,11 @@
  *   its own timestamp.  If the process is killed before that, it is lost.
  * - An add waits for a stopped thread that holds one of the handle's two locks: 20 ms for each
  *   lock.  It waits 1 s if that thread spins in its handler, because such a thread can't be told
- *   from one that is working.  It also waits 1 s where threads can't be seen: without /proc, without
- *   a free descriptor, and after the process has dropped its rights.  Time during which the waiting thread is stopped itself does not
- *   count.  Then the add returns -EAGAIN and is counted in jitdump_lost().  Later adds of that
- *   thread fail immediately until the stopped thread goes on (a spinning one: until it leaves the
- *   library).  Other threads wait again.
+ *   from one that is working.  It also waits 1 s where threads can't be seen: without /proc,
+ *   without a free descriptor, and after the process has dropped its rights.  Time during which the
+ *   waiting thread is stopped itself does not count.  Then the add returns -EAGAIN and is counted
+ *   in jitdump_lost().  Later adds of that thread fail immediately until the stopped thread goes on
+ *   (a spinning one: until it leaves the library).  Other threads wait again.
  * - So only functions that are added during a pause can be lost.  Those that the stopped threads
  *   add before and after it are not affected.
  * - An add with inlined calls or pieces, and the first call in a forked child, use malloc.  A
@@ -52,8 +55,9 @@
  * Leaving a call: no call is a cancellation point.  A thread that is cancelled asynchronously, or
  * that leaves by longjmp out of a signal handler, loses only the record that it was writing.  Never
  * leave a call that uses malloc (above, and jitdump_poll) by a longjmp: malloc's lock would stay
- * locked.  A jitdump_poll that opens or closes a dump is not cancelled before it returns.  After a
- * longjmp, adds by other threads may return -EAGAIN until that thread's next call.
+ * locked.  A jitdump_poll that opens or closes a dump is not cancelled before it returns, but in
+ * EMIT_ALL, which is called with its thread's own cancellation state.  After a longjmp, adds by
+ * other threads may return -EAGAIN until that thread's next call.
  *
  * Fork: a child that adds, moves or unloads code gets a dump of its own in the same directory,
  * jitdump-PID/jit-PID.dump with its own pid.  Its code indices continue from the parent's at the
@@ -251,12 +255,15 @@ struct jitdump_piece_move {
  * continue with NULL.  With -ENOMEM *DUMP may be NULL.  Some errors:
  * - -EPERM: the file system is mounted noexec, so perf could never see the mapping;
  * - -EEXIST: something other than the caller's own regular file with a single link is in the way,
- *   or this process has 999 dumps already;
+ *   or this process has 999 dumps already (where there is no /proc, an earlier program's oldest one
+ *   is replaced then);
  * - -EINVAL: options->size is not set (or above 4096), a flag is unknown, or max_bytes is too
- *   small; or the size after "ring=" in PERFJIT is not a size, or too small;
+ *   small; or PERFJIT has a word that is none of attach, check, dump, gdb, map, ring=SIZE and
+ *   unmapped, or the size after "ring=" is not a size, or too small;
  * - -E2BIG: an option is set that this version does not know.
  *
- * -EINVAL and -E2BIG for OPTIONS are reported even if PERFJIT does not ask for a dump.
+ * -EINVAL and -E2BIG for OPTIONS, and -EINVAL for a word in PERFJIT, are reported even if PERFJIT
+ * does not ask for a dump.
  *
  * Threads: one thread at a time on the same DUMP.  Since 0.1.0. */
 JITDUMP_API int jitdump_open(struct jitdump **dump, const struct jitdump_options *options);
@@ -297,8 +304,11 @@ JITDUMP_API uint64_t jitdump_unreadable(const struct jitdump *dump);
  *
  * A function that does not fit is recorded all the same, and jitdump_add_code returns 0.
  * jitdump_error names the first such function and the instruction, and jitdump_close returns
- * -EBADMSG, unless there was another error before.  With "check" each add uses malloc, up to 16 KiB
- * of stack, and takes microseconds.  Since 0.2.0. */
+ * -EBADMSG, unless there was another error before.  Since 0.3.0 a line on standard error names the
+ * first one as soon as it is added, and one of jitdump_close says how many there are; a program
+ * need not look at either result.  Nothing is written if the program has closed standard error
+ * since jitdump_open, and no signal is raised.  With "check" each add uses malloc, up to 16 KiB of
+ * stack, and takes microseconds.  Since 0.2.0. */
 JITDUMP_API uint64_t jitdump_faults(const struct jitdump *dump);
 
 /* JITDUMP_VERSION of the library that runs.  It may differ from this header's.  The text lives as
@@ -466,16 +476,20 @@ static inline int jitdump_unload_code(struct jitdump *dump, uint64_t code_index,
  *
  * perfjit attach PID and perfjit record -p PID request a dump; perfjit detach PID requests its end.
  * The next jitdump_poll of any thread serves the request.  Users who may read /proc/PID/fd can send
- * requests: root and the process's own user.  A request may name a directory.  The dump is created
- * in it as jitdump_open describes.
+ * requests: root and the process's own user.  Who asks is looked at when the request is served: one
+ * of anybody else is refused, also if he could write to the page when he had other rights.  A child
+ * that was forked and then dropped its rights can't write to its parent's page.  A request may name
+ * a directory.  The dump is created in it as jitdump_open describes.
  *
  * Such a process has one more page of memory and one more descriptor (above 2, close-on-exec), but
- * no file, thread or signal.  In a sandbox that refuses memfd_create the descriptor is missing.
- * Then only users who may trace the process, by ptrace, can send requests. */
+ * no file, thread or signal.  In a sandbox that refuses memfd_create, and without /proc, the
+ * descriptor is missing.  Then only users who may trace the process, by ptrace, can send requests.
+ */
 
-/* jitdump_poll calls this function to add all code that is alive, by jitdump_add_code on DUMP.  It
- * must return, and must not fork.  It may call every function except jitdump_open and
- * jitdump_close; a jitdump_poll in it does nothing.
+/* jitdump_poll calls this function to add all code that is alive, by jitdump_add_code on DUMP, with
+ * all that is told of it: a runtime that can be asked keeps the lines, inlined calls and unwind
+ * tables of live code for that, or what they are made from.  It must return, and must not fork.  It
+ * may call every function except jitdump_open and jitdump_close; a jitdump_poll in it does nothing.
  *
  * If it is left by an exception or a longjmp, or if its thread ends, the dump stays open, and the
  * request is never answered.  The next request is served by a jitdump_poll of the same thread, at
@@ -503,8 +517,9 @@ JITDUMP_API int jitdump_poll_on(struct jitdump *dump, jitdump_emit *emit_all, vo
  * other threads from unloading them meanwhile.
  *
  * Fork: requests to a child are its own, once it has polled; a request to its parent does not reach
- * it.  A child of a process that logs continues with a dump of its own.  A child that shares its
- * parent's memory is not supported.  Exec: the new program gets no requests.
+ * it.  A child of a process that logs continues with a dump of its own; if it is asked for one, it
+ * calls EMIT_ALL for that, once, and answers with its path.  A child that shares its parent's memory
+ * is not supported.  Exec: the new program gets no requests.
  *
  * Returns 0, or the negative errno of opening or closing the dump; the request is answered with the
  * cause.  It uses malloc only when it serves a request.  Since 0.2.0. */

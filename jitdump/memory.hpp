@@ -29,8 +29,10 @@ template <class T> class list
     {
         swap(other);
     }
+    /* OTHER has this one's memory then, and no elements. */
     list &operator=(list &&other) noexcept
     {
+        clear();
         swap(other);
         return *this;
     }
@@ -105,6 +107,7 @@ class text_pool
     }
     text_pool &operator=(text_pool &&other) noexcept
     {
+        clear();
         std::swap(first_, other.first_);
         std::swap(used_, other.used_);
         return *this;

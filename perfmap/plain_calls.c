@@ -3,12 +3,17 @@
 #define PERFMAP_NO_INLINE
 #include "perfmap/perfmap.h"
 
+const char *perfmap_version(void)
+{
+    return PERFMAP_VERSION;
+}
+
+/* Where all sources are one file, their includer may have the inline call already. */
+#ifdef PERFMAP_NO_INLINE
+
 int perfmap_add(struct perfmap *map, uint64_t addr, uint64_t size_bytes, const char *name)
 {
     return perfmap_add_on(map, addr, size_bytes, name);
 }
 
-const char *perfmap_version(void)
-{
-    return PERFMAP_VERSION;
-}
+#endif

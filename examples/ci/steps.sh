@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # The steps of the jobs beside it (github-actions.yml, gitlab-ci.yml), each of which runs here as well:
 #
-#     steps.sh build COMMIT DIR       check COMMIT out into DIR and build the benchmark's program there, if it is not there yet
+#     steps.sh build COMMIT DIR       check COMMIT out into DIR and build the benchmark's program there, if it is not there yet;
+#                                     a DIR of another commit, that this made, is made anew
 #     steps.sh compare BASE NEW OUT   run both in turns, write OUT/perfjit.bench, report.txt, summary.md and comment.md,
 #                                     report.json, and report.html, a flame graph of both; then end with 4 if the new one is
 #                                     slower
@@ -23,9 +24,17 @@ command_in() { # DIR
 : "${COMMENT_BYTES:=60000}" # of a comment: both services take 64 KiB, or more
 
 build() { # COMMIT DIR
+    local commit
+    commit=$(git rev-parse --verify "$1^{commit}")
+    if [ -e "$2" ] && [ "$(cat "$2/.benchmark-commit" 2>/dev/null)" != "$commit" ]; then
+        # A cache has no repository behind its .git: only the file in it says what it is.
+        [ -f "$2/.benchmark-commit" ] || [ -f "$2/.git" ] || { echo "$2: is there already, and is no base" >&2; return 1; }
+        git worktree remove --force "$2" 2>/dev/null || rm -rf "$2"
+    fi
     if [ ! -e "$2" ]; then
         git worktree prune
-        git worktree add --detach "$2" "$1"
+        git worktree add --detach "$2" "$commit"
+        echo "$commit" >"$2/.benchmark-commit"
     fi
     (cd "$2" && build_program) >&2
 }

@@ -62,6 +62,7 @@ static int by_harm(const void *left, const void *right)
     const struct chain_row *a = left, *b = right;
     const uint64_t keys[][2] = {{a->wrong, b->wrong},
                                 {a->early, b->early},
+                                {a->ends[CHAIN_UNPROVEN], b->ends[CHAIN_UNPROVEN]},
                                 {a->ends[CHAIN_CUT], b->ends[CHAIN_CUT]},
                                 {a->chains, b->chains}};
     for (size_t i = 0; i < sizeof keys / sizeof keys[0]; i++)
@@ -143,6 +144,10 @@ static void say_row(struct report *report, const struct chain_row *row)
         report_line(report, "%8" PRIu64 " of %" PRIu64 " end in %s%s: %s, first at +0x%" PRIx64,
                     row->early, row->chains, what, row->name, chain_end_what(row->worst),
                     row->first_addr);
+    else if (row->ends[CHAIN_UNPROVEN])
+        report_line(report, "%8" PRIu64 " of %" PRIu64 " go on behind %s%s: %s",
+                    row->ends[CHAIN_UNPROVEN], row->chains, what, row->name,
+                    chain_end_what(CHAIN_UNPROVEN));
     else if (row->ends[CHAIN_CUT])
         report_line(report, "%8" PRIu64 " of %" PRIu64 " end in %s%s: %s", row->ends[CHAIN_CUT],
                     row->chains, what, row->name, chain_end_what(CHAIN_CUT));
@@ -174,7 +179,8 @@ static void report_places(struct report *report, const struct chain_rows *rows, 
     size_t said = 0, bad = 0;
     report_open_array(report, "places", NULL);
     for (size_t i = 0; i < rows->count; i++) {
-        bool is_bad = rows->items[i].early || rows->items[i].ends[CHAIN_CUT];
+        bool is_bad = rows->items[i].early || rows->items[i].ends[CHAIN_CUT] ||
+                      rows->items[i].ends[CHAIN_UNPROVEN];
         bad += is_bad;
         if (verbose || (is_bad && said < FIRST_ROWS)) {
             say_row(report, &rows->items[i]);
@@ -199,6 +205,7 @@ static void report_ends(struct report *report, const struct chain_census *census
     report_count(report, "cut", "cut by the size of the copy", census->ends[CHAIN_CUT]);
     report_count(report, "empty", "of which nothing was copied: the page was not present",
                  census->ends[CHAIN_EMPTY]);
+    report_count(report, "unproven", "which may leave out callers", census->ends[CHAIN_UNPROVEN]);
     report_count(report, "early", "ended early", early);
     report_count(report, "too_long", "of more frames than a record holds",
                  census->ends[CHAIN_TOO_LONG]);

@@ -18,7 +18,7 @@ static void report_samples(struct report *report, const struct sample_census *ce
 {
     report_open(report, "samples", "samples (the address of each, not its call chain)");
     report_number(report, "total", "in all", census->samples);
-    report_count(report, "outside_user", "in the kernel", census->outside_user);
+    report_count(report, "outside_user", "in the kernel or a guest", census->outside_user);
     report_count(report, "in_files", "in programs and libraries", census->in_files);
     report_number(report, "jit_named", "in JIT code, named", census->named);
     report_number(report, "jit_unknown", "in JIT code, [unknown]", census->unknown);
@@ -91,12 +91,22 @@ static bool lacks_maps(const struct sample_census *census)
     return census->unmapped > census->in_files + census->named + census->unknown;
 }
 
+/* Whether a process that has JIT code may have moved it.  perf has no record of that. */
+static bool may_be_moved(const struct sample_census *census)
+{
+    enum { SHARE = 100 }; /* fewer are where a mapping's record was lost */
+    uint64_t in_jit = census->named + census->unknown;
+    return in_jit && census->unmapped > in_jit / SHARE;
+}
+
 static void report_remedies(struct report *report, const struct sample_census *census)
 {
     bool said[CAUSES] = {false};
     report_open_array(report, "remedies",
-                      census->unknown || census->incomplete || lacks_maps(census) ? "what to do"
-                                                                                  : NULL);
+                      census->unknown || census->incomplete || lacks_maps(census) ||
+                              may_be_moved(census)
+                          ? "what to do"
+                          : NULL);
     for (size_t i = 0; i < census->group_count; i++) {
         enum sample_cause cause = census->groups[i].cause;
         if (said[cause])
@@ -115,6 +125,11 @@ static void report_remedies(struct report *report, const struct sample_census *c
                     "the recording does not say what was mapped, as where its beginning was "
                     "overwritten (perf record --overwrite, --tail-synthesize) or its end cut off: "
                     "record all of it; JIT code has names if its dump is named, --jitdump FILE");
+    if (may_be_moved(census))
+        report_line(report,
+                    "code that was moved with mremap(2) is where no mapping was recorded: perf has "
+                    "no record of that; its runtime has to log the move (CODE_MOVE) or the code "
+                    "again");
     report_close_array(report);
 }
 

@@ -92,6 +92,7 @@ static int backtrace(const struct bt_options *options, struct findings *findings
                                      &code.recording.processes, code.recording.timelines, root,
                                      code.time_ns, findings) ||
                  print_stacks(&stacks, options, findings) || interruption_check(findings);
+    native_files_report(&stacks.walker.files, findings);
     findings_print(findings, stderr);
     if (!result && code.none)
         result = report_failure(findings, "%s", code.none);

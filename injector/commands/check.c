@@ -9,6 +9,7 @@
 #include "injector/commands/commands.h"
 
 #include "injector/check/census/kept_census.h"
+#include "injector/check/changed_files.h"
 #include "injector/check/dump_report.h"
 #include "injector/check/recording_report.h"
 #include "injector/files/input_guard.h"
@@ -59,6 +60,16 @@ static int worse(int status, int other)
 
 /* ---- A dump ---- */
 
+/* The process that writes it may go on. */
+static int add_unwritten(struct jit_dump *dump)
+{
+    struct findings findings = {0};
+    int result = unwritten_source_append(&(struct unwritten_source){0}, dump, dump->pid, &findings);
+    findings_print(&findings, stderr);
+    findings_free(&findings);
+    return result;
+}
+
 /* *STAGE is set to the file with its newest records, to be freed, or to NULL. */
 static int check_dump(struct report *report, const char *path, char **stage)
 {
@@ -70,6 +81,8 @@ static int check_dump(struct report *report, const char *path, char **stage)
     if (jit_dump_open(&dump, path, cause, sizeof cause)) {
         printable_line(stderr, "perfjit: %s: %s", path, cause);
         dump_report_unreadable(report, path, cause);
+    } else if (add_unwritten(&dump)) {
+        printable_line(stderr, "perfjit: %s: out of memory", path);
     } else if (dump_survey_take(&survey, &dump)) {
         printable_line(stderr, "perfjit: %s: %s", path, survey.findings.failure);
         dump_survey_free(&survey);
@@ -148,13 +161,24 @@ static struct chain_question chains_of(const struct inspection *run,
                                    run->cuts};
 }
 
+/* Chains are followed through the same files. */
+static int find_changed(struct inspection *run, const struct check_options *options,
+                        struct findings *findings)
+{
+    bool counts_chains = options->chains && perf_file_has_stacks(&run->in.input.file);
+    return counts_chains ? 0
+                         : changed_files_find(&run->in.records, &run->in.processes,
+                                              run->in.timelines, options->request.root, findings);
+}
+
 static int inspect(struct inspection *run, const struct check_options *options,
                    struct findings *findings)
 {
     /* A recording without dump and map is no failure here: the report explains it. */
     if (recording_open(&run->in, options->records, &options->request, findings) ==
             RECORDING_FAILED ||
-        recording_play(&run->in, findings) || count_chains(run, options, findings))
+        recording_play(&run->in, findings) || find_changed(run, options, findings) ||
+        count_chains(run, options, findings))
         return -1;
     const struct census_question question = question_of(run, options);
     if (cut_chains_count(&run->cuts, &run->in.input.file))

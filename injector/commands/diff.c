@@ -9,6 +9,7 @@
 #include "injector/compare/diff_text.h"
 #include "injector/compare/distinct_files.h"
 #include "injector/compare/kept_runs/bench_list.h"
+#include "injector/compare/same_functions.h"
 #include "injector/compare/two_programs.h"
 #include "injector/files/input_guard.h"
 #include "injector/profile/run_file.h"
@@ -407,8 +408,7 @@ static bool gate_closes(const struct diff_options *options, const struct verdict
     const struct compared_row *total = &verdicts->total;
     if (options->fail_unknown && total->verdict == VERDICT_UNKNOWN)
         return true;
-    return options->fail_slower && total->verdict == VERDICT_SLOWER &&
-           compared_row_change(total) >= options->fail_share * total->base;
+    return options->fail_slower && verdicts_regress(verdicts, options->fail_share);
 }
 
 /* "old.bench", "old.bench, then new.bench", or how many recordings. */
@@ -456,6 +456,11 @@ static int check_lines(const struct run_set *set, struct findings *findings)
         set->lines_of);
 }
 
+static int find_same(struct run_set *set, struct findings *findings)
+{
+    return same_functions_find(set) ? report_failure(findings, "out of memory") : 0;
+}
+
 static int compare_runs(struct diff_options *options, bool *closes, struct findings *findings)
 {
     struct run_set set;
@@ -464,7 +469,8 @@ static int compare_runs(struct diff_options *options, bool *closes, struct findi
     set.lines_of = options->lines_of;
     result = result ||
              (options->bench_count ? read_benches : read_runs)(&set, options, &event, findings) ||
-             check_lines(&set, findings) || report_on(options, &set, &event, closes, findings);
+             check_lines(&set, findings) || find_same(&set, findings) ||
+             report_on(options, &set, &event, closes, findings);
     run_set_free(&set);
     free(event.name);
     return result;

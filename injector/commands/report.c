@@ -151,11 +151,12 @@ static const struct call_frame *innermost(const struct call_profile *profile,
     return sample->node ? &profile->frames[profile->nodes[sample->node].frame] : NULL;
 }
 
-/* The kernel without its list of names is no more known than a file without symbols. */
+/* The kernel without its list of names is no more known than a file without symbols, and a guest's
+ * code has no names here. */
 static bool is_unknown(const struct call_profile *profile, const struct call_frame *frame)
 {
     const char *name = frame ? call_profile_string(profile, frame->name) : "[unknown]";
-    return strcmp(name, "[unknown]") == 0 ||
+    return strcmp(name, "[unknown]") == 0 || frame->kind == FRAME_UNKNOWN ||
            (frame->kind == FRAME_KERNEL && strcmp(name, "[kernel]") == 0);
 }
 
@@ -222,6 +223,14 @@ static const char *main_cause(const struct view_input *input, struct findings *f
     return cause;
 }
 
+static bool is_changed(const struct call_profile *profile, uint32_t module)
+{
+    for (size_t i = 0; i < profile->changed_count; i++)
+        if (profile->changed[i] == module)
+            return true;
+    return false;
+}
+
 /* Why most of the unknown samples are that. */
 static void put_cause(const struct view_input *input, struct findings *findings)
 {
@@ -229,9 +238,17 @@ static void put_cause(const struct view_input *input, struct findings *findings)
     if (find_most_unknown(input, &most) || !most)
         return;
     const char *module = call_profile_string(&input->profile, most->module);
-    const char *cause = most->kind == FRAME_UNKNOWN ? main_cause(input, findings) : NULL;
-    if (most->kind == FRAME_KERNEL)
+    const char *name = call_profile_string(&input->profile, most->name);
+    bool is_elsewhere = most->kind == FRAME_UNKNOWN && strcmp(name, "[unknown]");
+    const char *cause =
+        most->kind == FRAME_UNKNOWN && !is_elsewhere ? main_cause(input, findings) : NULL;
+    if (is_elsewhere)
+        printf(": most is %s, which has no names here", name);
+    else if (most->kind == FRAME_KERNEL)
         printf(": the kernel's names are hidden, or another machine's");
+    else if (is_changed(&input->profile, most->module))
+        printf(": most in %s, which is not the file that ran: it was changed or rebuilt since",
+               module);
     else if (most->kind == FRAME_NATIVE)
         printf(": most in %s, whose symbols are missing, or don't name the code", module);
     else if (cause)
@@ -257,9 +274,11 @@ static bool has_unknown_caller(const struct call_profile *profile, const struct 
 {
     for (uint32_t node = sample->node; node; node = profile->nodes[node].parent) {
         const struct call_frame *frame = &profile->frames[profile->nodes[node].frame];
-        if (strcmp(call_profile_string(profile, frame->name), "main") == 0)
+        const char *name = call_profile_string(profile, frame->name);
+        if (strcmp(name, "main") == 0)
             return false;
-        if (node != sample->node && frame->kind == FRAME_UNKNOWN && !frame->module)
+        if (node != sample->node && frame->kind == FRAME_UNKNOWN && !frame->module &&
+            strcmp(name, "[unknown]") == 0)
             return true;
     }
     return false;
@@ -290,7 +309,7 @@ static void put_activities(const struct view_input *input)
     const struct call_profile *profile = &input->profile;
     struct activity_map map;
     uint64_t weights[ACTIVITIES] = {0};
-    const char *before = "of them ";
+    const char *before = "in the runtime: ";
     bool made = activity_map_make(&map, profile) == 0;
     for (size_t i = 0; made && i < profile->sample_count; i++)
         if (profile_choice_has(&input->choice, profile, &profile->samples[i]))
@@ -308,18 +327,19 @@ static void put_activities(const struct view_input *input)
         printf("\n");
 }
 
+/* The last line: what the table is worth. */
 static void put_honest_line(const struct view_input *input, struct findings *findings)
 {
     const struct named_shares shares = count_named(input);
     const double all = (double)input->totals.all;
-    printf("\n%.1f %% of the samples named; %.1f %% interpreter; %.1f %% unknown",
+    put_activities(input);
+    put_unknown_callers(input);
+    printf("%.1f %% of the samples named; %.1f %% interpreter; %.1f %% unknown",
            100 * (double)shares.named / all, 100 * (double)shares.interpreter / all,
            100 * (double)shares.unknown / all);
     if ((double)shares.unknown >= LEAST_SHOWN * all)
         put_cause(input, findings);
     printf("\n");
-    put_activities(input);
-    put_unknown_callers(input);
 }
 
 /* ---- JSON ---- */
@@ -342,6 +362,7 @@ static void put_function(struct json_writer *json, const struct report_view *vie
     put_text(json, "module", view->profile, function->module);
     put_text(json, "file", view->profile, function->file);
     json_number(json, "line", function->line);
+    json_number(json, "column", function->column);
     json_text(json, "kind", kinds);
     json_end_object(json);
 }
@@ -467,11 +488,15 @@ static int put_report(const struct view_input *input, const struct report_option
     if (python && !options->callers && !options->callees && !options->gprof &&
         options->group == REPORT_GROUPS)
         printf("Python's functions by total; with the interpreter's own: --sort self\n");
-    if (!result && !options->json && !options->gprof && !options->callers && !options->callees)
-        put_honest_line(input, findings);
+    const bool is_table =
+        !result && !options->json && !options->gprof && !options->callers && !options->callees;
+    if (is_table)
+        printf("\n");
     if (!result)
         view_input_put_lacks(input, &options->request,
                              options->json || options->gprof ? stderr : stdout);
+    if (is_table)
+        put_honest_line(input, findings);
     if (result)
         return findings->failure[0] ? -1 : report_failure(findings, "out of memory");
     if ((fflush(stdout) || ferror(stdout)) && errno != EPIPE) /* a reader may have seen enough */

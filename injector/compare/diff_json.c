@@ -19,6 +19,28 @@ static void put_values(struct json_writer *json, const struct compared_row *row)
     json_text(json, "verdict", verdict_name(row->verdict));
 }
 
+static void put_middle(struct json_writer *json, const struct verdicts *verdicts)
+{
+    const struct middle_change *middle = &verdicts->middle;
+    json_object(json, "middle");
+    json_real(json, "base", middle->base, 9);
+    json_real(json, "new", middle->new, 9);
+    if (middle->base > 0)
+        json_real(json, "change", middle->change / middle->base, 9);
+    else
+        json_null(json, "change");
+    json_end_object(json);
+    json_array(json, "far_off");
+    for (size_t i = 0; i < verdicts->far_count; i++) {
+        json_object(json, NULL);
+        json_text(json, "side", verdicts->far[i].is_new ? "new" : "base");
+        json_number(json, "run", verdicts->far[i].number);
+        json_real(json, "value", verdicts->far[i].value, 9);
+        json_end_object(json);
+    }
+    json_end_array(json);
+}
+
 static void put_total(struct json_writer *json, const struct diff_report *report)
 {
     const struct verdicts *verdicts = &report->verdicts;
@@ -36,6 +58,7 @@ static void put_total(struct json_writer *json, const struct diff_report *report
     json_object(json, "total");
     json_text(json, "name", "(in all)");
     put_values(json, &verdicts->total);
+    put_middle(json, verdicts);
     json_end_object(json);
     json_array(json, "notes");
     for (size_t i = 0; i < report->set->note_count; i++)
@@ -106,6 +129,10 @@ static void put_function(struct json_writer *json, const struct diff_report *rep
     char *move = compared_row_differs(row) ? move_text(&report->moves, row) : NULL;
     begin_row(json, call_profile_string(names, frame->name));
     json_text(json, "file", *file ? file : call_profile_string(names, frame->module));
+    if (frame->column) {
+        json_number(json, "line", frame->line);
+        json_number(json, "column", frame->column);
+    }
     put_values(json, row);
     put_presence(json, row);
     json_text(json, "move", move ? move : "");

@@ -69,7 +69,7 @@ static int put_piece(struct markdown *markdown, piece_writer *write, size_t numb
 }
 
 /* Whether LINE has names of functions: GitHub notifies a user for "@you" in text, in any spelling,
- * and never in code. */
+ * makes a link of "www.x.y", and does neither in code. */
 static bool is_causes(const char *line)
 {
     return strncmp(line, "by", 2) == 0 || strncmp(line, "but: ", 5) == 0;
@@ -85,8 +85,6 @@ static void write_head(FILE *stream, const struct diff_report *report, size_t nu
     if (!memory)
         return;
     diff_report_put_head(memory, report);
-    for (size_t i = 0; i < report->set->note_count; i++)
-        fprintf(memory, "%s\n", report->set->notes[i]);
     fclose(memory);
     for (char *line = strtok_r(text, "\n", &rest); line; line = strtok_r(NULL, "\n", &rest)) {
         fputs(line == text ? "### " : "", stream);
@@ -94,6 +92,10 @@ static void write_head(FILE *stream, const struct diff_report *report, size_t nu
         fputs("\n\n", stream);
     }
     free(text);
+    for (size_t i = 0; i < report->set->note_count; i++) { /* with names of programs and files */
+        diff_markdown_put_code(stream, report->set->notes[i]);
+        fputs("\n\n", stream);
+    }
 }
 
 static void write_row(FILE *stream, const struct diff_report *report,
@@ -109,7 +111,7 @@ static void write_row(FILE *stream, const struct diff_report *report,
     diff_markdown_put_code(stream, name);
     if (*move) {
         fputs(" ", stream);
-        put_escaped(stream, move);
+        diff_markdown_put_code(stream, move);
     }
     fputs(" |\n", stream);
 }

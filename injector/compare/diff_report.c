@@ -59,10 +59,13 @@ void diff_report_put_change(FILE *stream, const struct diff_report *report, doub
 
 void diff_report_put_share(FILE *stream, const struct compared_row *row)
 {
+    bool is_sure = compared_row_is_sure(row);
     if (row->base > 0 && row->new > 0)
         fprintf(stream, "%+.1f %%", 100 * compared_row_change(row) / row->base);
+    else if (row->base > 0)
+        fputs(is_sure ? "vanished" : "base only", stream);
     else
-        fputs(row->base > 0 ? "vanished" : row->new > 0 ? "new" : "none", stream);
+        fputs(row->new <= 0 ? "none" : is_sure ? "new" : "new only", stream);
 }
 
 /* ---- What it comes from ---- */
@@ -148,6 +151,19 @@ static void put_functions(struct cause_line *line)
     }
 }
 
+/* Put why ROW, which changed most, is not a cause. */
+static void put_why(const struct cause_line *line, const struct compared_row *row)
+{
+    const struct verdicts *verdicts = &line->report->verdicts;
+    if (compared_row_is_sure(row))
+        fprintf(line->stream, "by functions that are below the floor of %.1f %% each; most: ",
+                100 * verdicts->floor);
+    else if (row->least > 0)
+        fputs("by no function beyond its own noise; most: ", line->stream);
+    else
+        fputs("by functions that are too small to be tested; most: ", line->stream);
+}
+
 /* If no function differs by itself: put the one that changed most. */
 static void put_most(struct cause_line *line)
 {
@@ -159,7 +175,7 @@ static void put_most(struct cause_line *line)
             most = &rows->items[i];
     if (!most)
         return;
-    fputs("by no function beyond its own noise; most: ", line->stream);
+    put_why(line, most);
     put_short(line->stream, diff_report_function(line->report, most->number));
     fputc(' ', line->stream);
     diff_report_put_change(line->stream, line->report, compared_row_change(most));
@@ -171,7 +187,7 @@ static void put_causes(FILE *stream, const struct diff_report *report)
 {
     const struct compared_row *total = &report->verdicts.total;
     bool differs = compared_row_differs(total);
-    struct cause_line line = {stream, report, differs ? compared_row_change(total) : 0,
+    struct cause_line line = {stream, report, differs ? report->verdicts.middle.change : 0,
                               differs ? "by: " : "but: ", 0};
     put_services(&line);
     put_functions(&line);
@@ -182,6 +198,38 @@ static void put_causes(FILE *stream, const struct diff_report *report)
 }
 
 /* ---- The first lines ---- */
+
+/* Put the runs that are far off, and what they make of the means. */
+static void put_far_runs(FILE *stream, const struct diff_report *report)
+{
+    const struct verdicts *verdicts = &report->verdicts;
+    const struct middle_change *middle = &verdicts->middle;
+    double by_means = compared_row_change(&verdicts->total) / verdicts->total.base;
+    for (size_t i = 0; i < verdicts->far_count; i++) {
+        const struct far_run *run = &verdicts->far[i];
+        fprintf(stream, "run %zu of the %s is far off: ", run->number,
+                run->is_new ? "new ones" : "base");
+        diff_report_put_value(stream, report, 0, run->value);
+        fputs(", and their middle is ", stream);
+        diff_report_put_value(stream, report, 0, run->is_new ? middle->new : middle->base);
+        fputc('\n', stream);
+    }
+    if (verdicts->far_count)
+        fprintf(stream, "the means, which these runs move, differ by %+.1f %%\n", 100 * by_means);
+}
+
+static void put_sensitivity(FILE *stream, const struct verdicts *verdicts)
+{
+    const struct compared_row *total = &verdicts->total;
+    if (total->verdict == VERDICT_NO_CHANGE && compared_row_is_sure(total))
+        fprintf(stream, "the change is more than noise, and below the floor of %.1f %%\n",
+                100 * verdicts->floor);
+    else
+        fprintf(stream,
+                "4 of 5 such comparisons would show a change of %.1f %%; less than %.1f %% is "
+                "none\n",
+                100 * total->least / verdicts->middle.base, 100 * verdicts->floor);
+}
 
 void diff_report_put_head(FILE *stream, const struct diff_report *report)
 {
@@ -195,12 +243,11 @@ void diff_report_put_head(FILE *stream, const struct diff_report *report)
         return;
     }
     fprintf(stream, "%s: %+.1f %% in all, %zu against %zu runs%s, p %.4f\n",
-            verdict_name(total->verdict), 100 * compared_row_change(total) / total->base,
+            verdict_name(total->verdict), 100 * verdicts->middle.change / verdicts->middle.base,
             report->set->base, report->set->new, verdicts->paired ? " in pairs" : "", total->p);
     put_causes(stream, report);
-    fprintf(stream,
-            "4 of 5 such comparisons would show a change of %.1f %%; less than %.1f %% is none\n",
-            100 * total->least / total->base, 100 * verdicts->floor);
+    put_sensitivity(stream, verdicts);
+    put_far_runs(stream, report);
     if (total->verdict == VERDICT_UNKNOWN && !verdicts->paired)
         fprintf(stream, "perfjit bench --order together runs both at the same time, and can tell "
                         "smaller changes\n");

@@ -1,11 +1,17 @@
 /* See permutation.h.
  *
  * Each function's values are centred and scaled to a sum of squares of 1, which no labelling
- * changes.  Then |t| grows with |sum over the base's runs| alone (paired: |sum of the differences,
- * each with its sign|), by the same rule for all functions.  So a round is additions and a maximum,
- * and sums of different functions can be counted together.  The share of all rounds' sums that are
- * as large says how many functions would reach a sum by chance. */
+ * changes.  Then the sums of the base's runs, and of their squares, give Welch's t and its degrees
+ * of freedom (paired: the sum of the differences, each with its sign).  With few runs on a side, t
+ * has the longer tails: z takes them off.  So the scores of different functions and labellings can
+ * be counted together.  The share of all rounds' scores that are as large says how many functions
+ * would reach a score by chance.
+ *
+ * In the labellings, the runs of a side that varies more are on both sides.  Its tails are shorter
+ * there than they are in truth: so no p is less than that of z by itself. */
 #include "injector/compare/permutation.h"
+
+#include "injector/compare/run_middle.h"
 
 #include <math.h>
 #include <stdint.h>
@@ -23,15 +29,17 @@ struct rounds {
     size_t count, rows;
 };
 
-/* How many functions have a sum of each size: in all rounds, and as it was observed. */
-struct sum_counts {
+/* How many functions have a score of each size: in all rounds, and as it was observed. */
+struct score_counts {
     uint64_t *by_chance, *observed;
-    double bins_each; /* a bin has the sums from its number on, in these */
+    double bins_each; /* a bin has the scores from its number on, in these */
 };
 
 struct scaled_rows {
-    double *values; /* row by row, each WIDTH wide: a multiple of BLOCK, 0 behind the last */
-    size_t width, rows;
+    double *values; /* row by row, each WIDTH wide and then as wide with its squares */
+    size_t width;   /* a multiple of BLOCK; 0 behind the last */
+    size_t rows;
+    uint32_t *orders; /* by function: its rows, the smallest value first; NULL: not wanted */
 };
 
 /* ---- Rows ---- */
@@ -57,19 +65,48 @@ static void scale(struct scaled_rows *rows, const struct permutation_runs *runs,
         squares += pow(value_of(runs, row, function) - mean, 2);
     if (sqrt(squares) <= size * 1e-12) /* all alike: the rest is rounding */
         return;
-    for (size_t row = 0; row < rows->rows; row++)
-        rows->values[row * rows->width + function] =
-            (value_of(runs, row, function) - mean) / sqrt(squares);
+    for (size_t row = 0; row < rows->rows; row++) {
+        double *value = rows->values + row * 2 * rows->width + function;
+        *value = (value_of(runs, row, function) - mean) / sqrt(squares);
+        value[rows->width] = *value * *value;
+    }
+}
+
+static int compare_rows(const void *left, const void *right, void *context)
+{
+    const uint32_t a = *(const uint32_t *)left, b = *(const uint32_t *)right;
+    const struct scaled_rows *rows = context; /* of the function at hand */
+    double first = rows->values[a * 2 * rows->width], second = rows->values[b * 2 * rows->width];
+    if (first != second)
+        return first < second ? -1 : 1;
+    return a < b ? -1 : a > b;
+}
+
+static void find_order(const struct scaled_rows *rows, size_t function)
+{
+    uint32_t *order = rows->orders + function * rows->rows;
+    struct scaled_rows own = *rows;
+    own.values += function;
+    for (size_t i = 0; i < rows->rows; i++)
+        order[i] = (uint32_t)i;
+    qsort_r(order, rows->rows, sizeof *order, compare_rows, &own);
 }
 
 static int make_rows(struct scaled_rows *rows, const struct permutation_runs *runs)
 {
     rows->rows = runs->paired ? runs->base : runs->base + runs->new;
     rows->width = (runs->functions + BLOCK - 1) / BLOCK * BLOCK;
-    rows->values = calloc(rows->rows * rows->width + 1, sizeof *rows->values);
-    for (size_t i = 0; rows->values && i < runs->functions; i++)
+    rows->values = calloc(rows->rows * rows->width * 2 + 1, sizeof *rows->values);
+    if (runs->middle)
+        rows->orders = calloc(rows->rows * runs->functions + 1, sizeof *rows->orders);
+    if (!rows->values || (runs->middle && !rows->orders))
+        return -1;
+    for (size_t i = 0; i < runs->functions; i++) {
         scale(rows, runs, i);
-    return rows->values ? 0 : -1;
+        if (runs->middle)
+            find_order(rows, i);
+    }
+    return 0;
 }
 
 /* ---- Labellings ---- */
@@ -148,6 +185,53 @@ static int make_rounds(struct rounds *rounds, const struct permutation_runs *run
     return 0;
 }
 
+/* ---- Statistics ---- */
+
+/* A spread below this share of all is rounding. */
+static const double least_square = 1e-10;
+
+/* The z of a DIFFERENCE of two means, with its sign. */
+static double z_of(double difference, struct welch_side a, struct welch_side b)
+{
+    a.square += least_square;
+    b.square += least_square;
+    struct welch welch = welch_of(a, b);
+    return copysign(welch_z(difference / welch.error, welch.freedom), difference);
+}
+
+static struct welch_side side_of(double sum, double squares, double count)
+{
+    return (struct welch_side){fmax(squares - sum * sum / count, 0) / (count - 1) / count,
+                               count - 1};
+}
+
+/* Of the base's SUM and SQUARES; all runs' are 0 and 1, or both 0. */
+static double mean_z(const struct permutation_runs *runs, double sum, double squares)
+{
+    double base = (double)runs->base, new = (double)runs->new;
+    if (runs->paired) {
+        double share = fmin(sum * sum / base, 1 - least_square);
+        return copysign(welch_z(sqrt(share / (1 - share) * (base - 1)), base - 1), sum);
+    }
+    return z_of(sum / base + sum / new, side_of(sum, squares, base),
+                side_of(-sum, sum == 0 && squares == 0 ? 0 : 1 - squares, new));
+}
+
+/* By the middle of both sides.  SPACE: for a number of each row. */
+static double middle_z(const struct scaled_rows *rows, const struct permutation_runs *runs,
+                       const signed char *labels, size_t function, double *space)
+{
+    const uint32_t *order = rows->orders + function * rows->rows;
+    size_t places[2] = {runs->base, 0}; /* by label: the base's are first */
+    for (size_t i = 0; i < rows->rows; i++) {
+        bool is_base = labels[order[i]] == 1;
+        space[places[is_base]++] = rows->values[order[i] * 2 * rows->width + function];
+    }
+    struct run_middle base = run_middle_of(space, runs->base);
+    struct run_middle new = run_middle_of(space + runs->base, runs->new);
+    return z_of(base.mean - new.mean, base.side, new.side);
+}
+
 /* ---- Rounds ---- */
 
 /* Two values at once. */
@@ -162,7 +246,7 @@ static void choose_rows(const double **chosen, const struct scaled_rows *rows,
     for (int label = 1; label >= -1; label -= 2) {
         for (size_t row = 0; row < rows->rows; row++)
             if (labels[row] == label)
-                *chosen++ = rows->values + row * rows->width + start;
+                *chosen++ = rows->values + row * 2 * rows->width + start;
         *chosen++ = NULL;
     }
 }
@@ -186,52 +270,93 @@ static const double *const *add_rows(vector sums[VECTORS], const double *const *
     return row + 1;
 }
 
-/* SUMS: of a block of functions, in a round; of the opposite labels they are the opposite. */
-static void add_up(double *sums, const double *const *chosen)
+/* SUMS: of a block of functions, in a round, from FIRST on. */
+static void add_up(double *sums, const double *const *chosen, size_t first)
 {
     for (size_t at = 0; at < BLOCK; at += LANES) {
         vector added[VECTORS], subtracted[VECTORS];
-        add_rows(subtracted, add_rows(added, chosen, at), at);
+        add_rows(subtracted, add_rows(added, chosen, first + at), first + at);
         for (size_t i = 0; i < VECTORS; i++)
             ((vector *)(sums + at))[i] = added[i] - subtracted[i];
     }
 }
 
-static double largest_of(const double *sums)
+/* A round's labels, and what is needed to go through them. */
+struct round {
+    const struct scaled_rows *rows;
+    const struct permutation_runs *runs;
+    const signed char *labels;
+    const double **chosen;
+    double *space;
+};
+
+/* The larger |z| of function NUMBER, whose means have the z MEAN.  If its middle says the opposite
+ * of its mean, the middle stands. */
+static double larger_of(const struct round *round, size_t number, double mean)
+{
+    if (!round->runs->middle)
+        return fabs(mean);
+    double middle = middle_z(round->rows, round->runs, round->labels, number, round->space);
+    return middle * mean < 0 ? fabs(middle) : fmax(fabs(middle), fabs(mean));
+}
+
+/* Whether |t| grows with |sum| alone, by the same rule for all functions and labellings: then a
+ * round is additions.  Of as many runs on both sides Welch's t is that of one common deviation. */
+static bool is_by_sums(const struct permutation_runs *runs)
+{
+    return runs->paired || (runs->base == runs->new && !runs->middle);
+}
+
+/* SCORES: of COUNT functions from START on, in ROUND: |sum| or |z|.  Z: their |z|; or NULL. */
+static void find_scores(double scores[BLOCK], double *z, const struct round *round, size_t start,
+                        size_t count)
+{
+    double sums[BLOCK], squares[BLOCK] = {0};
+    bool by_sums = is_by_sums(round->runs);
+    choose_rows(round->chosen, round->rows, round->labels, start);
+    add_up(sums, round->chosen, 0);
+    if ((!by_sums || z) && !round->runs->paired)
+        add_up(squares, round->chosen, round->rows->width);
+    for (size_t i = 0; i < BLOCK; i++)
+        scores[i] = by_sums ? fabs(sums[i]) : 0;
+    for (size_t i = 0; i < count && (!by_sums || z); i++) {
+        double one = larger_of(round, start + i, mean_z(round->runs, sums[i], squares[i]));
+        scores[i] = by_sums ? scores[i] : one;
+        if (z)
+            z[i] = one;
+    }
+}
+
+static double largest_of(const double *scores)
 {
     double largest = 0;
     for (size_t i = 0; i < BLOCK; i++)
-        largest = fabs(sums[i]) > largest ? fabs(sums[i]) : largest;
+        largest = scores[i] > largest ? scores[i] : largest;
     return largest;
 }
 
-static size_t bin_of(const struct sum_counts *counts, double sum)
+static size_t bin_of(const struct score_counts *counts, double score)
 {
-    double bin = fabs(sum) * counts->bins_each;
+    double bin = score * counts->bins_each;
     return bin < BINS - 1 ? (size_t)bin : BINS - 1;
 }
 
-/* Count the sums of the COUNT functions of a block. */
-static void count_sums(struct sum_counts *counts, const double *sums, size_t count)
+/* P: the observed scores.  Z: the observed z. */
+static void go_through(double *p, double *z, struct rounds *rounds, struct score_counts *counts,
+                       struct round *round)
 {
-    for (size_t i = 0; i < count; i++)
-        counts->by_chance[bin_of(counts, sums[i])]++;
-}
-
-/* P: the observed sums. */
-static void go_through(double *p, struct rounds *rounds, struct sum_counts *counts,
-                       const struct scaled_rows *rows, const double **chosen, size_t functions)
-{
-    double sums[BLOCK];
-    for (size_t start = 0; start < rows->width; start += BLOCK) {
+    size_t functions = round->runs->functions;
+    for (size_t start = 0; start < round->rows->width; start += BLOCK) {
         size_t count = functions - start < BLOCK ? functions - start : BLOCK;
         for (size_t i = 0; i < rounds->count; i++) {
-            choose_rows(chosen, rows, rounds->labels + i * rounds->rows, start);
-            add_up(sums, chosen);
-            rounds->largest[i] = fmax(rounds->largest[i], largest_of(sums));
-            count_sums(counts, sums, count);
-            for (size_t k = 0; i == 0 && k < count; k++)
-                p[start + k] = fabs(sums[k]);
+            double scores[BLOCK];
+            round->labels = rounds->labels + i * rounds->rows;
+            find_scores(scores, i ? NULL : z + start, round, start, count);
+            rounds->largest[i] = fmax(rounds->largest[i], largest_of(scores));
+            for (size_t k = 0; k < count; k++)
+                counts->by_chance[bin_of(counts, scores[k])]++;
+            if (i == 0)
+                memcpy(p + start, scores, count * sizeof *scores);
         }
     }
     for (size_t i = 0; i < functions; i++)
@@ -240,19 +365,23 @@ static void go_through(double *p, struct rounds *rounds, struct sum_counts *coun
 
 /* ---- What follows ---- */
 
-/* Scaled values add up to less than the root of their number. */
-static int make_counts(struct sum_counts *counts, size_t rows)
+/* Scaled values add up to less than the root of their number; the least spread makes the largest t.
+ */
+static int make_counts(struct score_counts *counts, const struct permutation_runs *runs,
+                       size_t rows)
 {
+    double most =
+        is_by_sums(runs) ? sqrt((double)rows) : welch_z(sqrt(1 / least_square), (double)rows);
     counts->by_chance = calloc(BINS, sizeof *counts->by_chance);
     counts->observed = calloc(BINS, sizeof *counts->observed);
-    counts->bins_each = BINS / (sqrt((double)rows) + 1);
+    counts->bins_each = BINS / (most + 1);
     return counts->by_chance && counts->observed ? 0 : -1;
 }
 
-/* The share for each bin is taken from the functions whose sum is in it or in a larger bin.  That
+/* The share for each bin is taken from the functions whose score is in it or in a larger bin.  That
  * is the share that would be there by chance.  If a smaller bin has a smaller share, that one is
  * used. */
-static void find_shares(double *shares, const struct sum_counts *counts, size_t rounds)
+static void find_shares(double *shares, const struct score_counts *counts, size_t rounds)
 {
     uint64_t chance = 0, observed = 0;
     for (size_t i = BINS; i-- > 0;) {
@@ -265,8 +394,8 @@ static void find_shares(double *shares, const struct sum_counts *counts, size_t 
         shares[i] = least = fmin(least, shares[i]);
 }
 
-/* P holds the observed sums. */
-static int find_q(double *q, const double *p, const struct sum_counts *counts, size_t rounds,
+/* P holds the observed scores. */
+static int find_q(double *q, const double *p, const struct score_counts *counts, size_t rounds,
                   size_t functions)
 {
     double *shares = malloc(BINS * sizeof *shares);
@@ -279,19 +408,26 @@ static int find_q(double *q, const double *p, const struct sum_counts *counts, s
     return 0;
 }
 
+/* The probability of Z by its own distribution.  Of a function that counts by two numbers, the mean
+ * and the middle, it is that of the larger one: they agree so much that it is 1.35 times one's. */
+static double normal_share(const struct permutation_runs *runs, double z)
+{
+    return fmin((runs->middle ? 1.35 : 1) * erfc(z * M_SQRT1_2), 1);
+}
+
 static int compare(const void *left, const void *right)
 {
     const double a = *(const double *)left, b = *(const double *)right;
     return a < b ? -1 : a > b;
 }
 
-/* The share of ROUNDS, in order, that reach SUM; equal ones may differ by rounding. */
-static double share_reaching(const struct rounds *rounds, double sum)
+/* The share of ROUNDS, in order, that reach SCORE; equal ones may differ by rounding. */
+static double share_reaching(const struct rounds *rounds, double score)
 {
     size_t low = 0, high = rounds->count;
     while (low < high) {
         size_t middle = low + (high - low) / 2;
-        if (rounds->largest[middle] >= sum - 1e-9)
+        if (rounds->largest[middle] >= score - 1e-6)
             high = middle;
         else
             low = middle + 1;
@@ -299,46 +435,71 @@ static double share_reaching(const struct rounds *rounds, double sum)
     return (double)(rounds->count - low) / (double)rounds->count;
 }
 
-/* The least sum that 5 % of ROUNDS, in order, reach, or fewer.  With few labellings each is more
- * than a percent of all, and the sum at 95 % may not be significant yet.  If none is, the
- * largest. */
-static double critical_sum(const struct rounds *rounds)
+/* The |t| of a sum, of one common deviation. */
+static double t_of(double sum, const struct permutation_runs *runs, double rows)
 {
+    double each = runs->paired ? 1 / rows : 1 / (double)runs->base + 1 / (double)runs->new;
+    double share = fmin(sum * sum * each, 1 - least_square);
+    return sqrt(share / (1 - share) * (rows - (runs->paired ? 1 : 2)));
+}
+
+/* The least |z| that 5 % of ROUNDS, in order, reach, or fewer.  With few labellings each is more
+ * than a percent of all, and the score at 95 % may not be significant yet.  If none is, the
+ * largest. */
+static double critical_z(const struct rounds *rounds, const struct permutation_runs *runs)
+{
+    static const double step = 0.001;
+    double rows = (double)rounds->rows;
     size_t at = rounds->count * 95 / 100;
     while (at + 1 < rounds->count && share_reaching(rounds, rounds->largest[at]) > level)
         at++;
-    return rounds->largest[at];
+    double z = rounds->largest[at];
+    if (is_by_sums(runs))
+        z = welch_z(t_of(z, runs, rows), rows - (runs->paired ? 1 : 2));
+    while (normal_share(runs, z) > level)
+        z += step;
+    return z;
 }
 
-static double t_of(double sum, const struct permutation_runs *runs, size_t rows)
+/* As many runs on both sides: the opposite of each labelling has the same |z|. */
+double permutation_least_p(const struct permutation_runs *runs)
 {
-    double each = runs->paired ? 1 / (double)rows : 1 / (double)runs->base + 1 / (double)runs->new;
-    double share = fmin(sum * sum * each, 1 - 1e-12);
-    return sqrt(share / (1 - share) * (double)(rows - (runs->paired ? 1 : 2)));
+    size_t rows = runs->paired ? runs->base : runs->base + runs->new;
+    return (runs->paired || runs->base == runs->new ? 2.0 : 1.0) / (double)labellings(runs, rows);
 }
 
 int permutation_test(double *p, double *q, double *critical, const struct permutation_runs *runs)
 {
     struct scaled_rows rows = {0};
     struct rounds rounds = {0};
-    struct sum_counts counts = {0};
+    struct score_counts counts = {0};
     int result = make_rows(&rows, runs) || make_rounds(&rounds, runs, rows.rows) ||
-                         make_counts(&counts, rows.rows)
+                         make_counts(&counts, runs, rows.rows)
                      ? -1
                      : 0;
-    const double **chosen = malloc((rows.rows + 2) * sizeof *chosen);
-    if (!chosen)
+    struct round round = {.rows = &rows,
+                          .runs = runs,
+                          .chosen = malloc((rows.rows + 2) * sizeof *round.chosen),
+                          .space = malloc((rows.rows + 1) * sizeof *round.space)};
+    double *z = malloc((runs->functions + 1) * sizeof *z); /* as it was observed */
+    if (!round.chosen || !round.space || !z)
         result = -1;
     if (!result) {
-        go_through(p, &rounds, &counts, &rows, chosen, runs->functions);
+        go_through(p, z, &rounds, &counts, &round);
         result = find_q(q, p, &counts, rounds.count, runs->functions);
         qsort(rounds.largest, rounds.count, sizeof *rounds.largest, compare);
-        for (size_t i = 0; i < runs->functions; i++)
-            p[i] = share_reaching(&rounds, p[i]);
-        *critical = t_of(critical_sum(&rounds), runs, rows.rows);
+        for (size_t i = 0; i < runs->functions; i++) {
+            double share = normal_share(runs, z[i]);
+            q[i] = fmax(q[i], share);
+            p[i] = fmax(share_reaching(&rounds, p[i]), share);
+        }
+        *critical = critical_z(&rounds, runs);
     }
-    free(chosen);
+    free(round.chosen);
+    free(round.space);
+    free(z);
     free(rows.values);
+    free(rows.orders);
     free(rounds.labels);
     free(rounds.largest);
     free(counts.by_chance);

@@ -2,6 +2,7 @@
 #include "injector/compare/run_set.h"
 
 #include "injector/arrays/array.h"
+#include "injector/compare/run_name.h"
 #include "injector/text/file_name.h"
 #include "injector/text/printable_text.h"
 
@@ -19,20 +20,39 @@ static uint32_t copy_string(struct run_set *set, const char *text)
     return call_profile_add_string(&set->names, text, strlen(text));
 }
 
-/* The name of the function of FRAME, which is of NAMES: "name file". */
-static uint32_t name_function(struct run_set *set, const struct call_frame *frame)
+/* TEXT without the parts that are others in each run. */
+static uint32_t copy_name(struct run_set *set, const char *text)
+{
+    char *name = malloc(strlen(text) + 1);
+    uint32_t number = name ? call_profile_add_string(&set->names, name, run_name_put(name, text))
+                           : PROFILE_NOTHING;
+    free(name);
+    return number;
+}
+
+uint32_t run_set_name_function(struct run_set *set, const struct call_frame *frame)
 {
     const char *place = call_profile_string(&set->names, frame->file);
-    char *text;
+    char *text, where[32] = "";
+    if (frame->column)
+        snprintf(where, sizeof where, ":%" PRIu32 ":%" PRIu32, frame->line, frame->column);
     if (!*place)
         place = call_profile_string(&set->names, frame->module);
-    int bytes = asprintf(&text, "%s%s%s", call_profile_string(&set->names, frame->name),
-                         *place ? "  " : "", place);
+    int bytes = asprintf(&text, "%s%s%s%s", call_profile_string(&set->names, frame->name),
+                         *place ? "  " : "", place, where);
     if (bytes < 0)
         return PROFILE_NOTHING;
     uint32_t number = call_profile_add_string(&set->names, text, (size_t)bytes);
     free(text);
     return number;
+}
+
+/* By name and file alone: whether there are others is known when all runs are there. */
+static uint32_t name_function(struct run_set *set, const struct call_frame *frame)
+{
+    struct call_frame anywhere = *frame;
+    anywhere.column = 0;
+    return run_set_name_function(set, &anywhere);
 }
 
 /* FRAME, of PROFILE, as one of NAMES.  The two sides may be two directories. */
@@ -42,9 +62,11 @@ static uint32_t add_frame(struct run_set *set, const struct call_profile *profil
     bool is_generated = frame->kind == FRAME_JIT || frame->kind == FRAME_UNKNOWN;
     const char *module = is_generated ? "" : call_profile_string(profile, frame->module);
     const struct call_frame own = {
-        .name = copy_string(set, call_profile_string(profile, frame->name)),
-        .module = copy_string(set, module),
-        .file = copy_string(set, file_name_of(call_profile_string(profile, frame->file))),
+        .name = copy_name(set, call_profile_string(profile, frame->name)),
+        .module = copy_name(set, module),
+        .file = copy_name(set, file_name_of(call_profile_string(profile, frame->file))),
+        .line = frame->column ? frame->line : 0,
+        .column = frame->column,
         .tier = copy_string(set, call_profile_string(profile, frame->tier)),
         .kind = frame->kind,
         .inlined = frame->inlined};
@@ -55,8 +77,10 @@ static uint32_t add_frame(struct run_set *set, const struct call_profile *profil
     uint32_t number = call_profile_add_frame(&set->names, &own);
     if (number == PROFILE_NOTHING || number < known)
         return number;
-    if (array_reserve(set->function_of, number, set->function_of_capacity))
+    if (array_reserve(set->function_of, number, set->function_of_capacity) ||
+        array_reserve(set->sides_of, number, set->sides_capacity))
         return PROFILE_NOTHING;
+    set->sides_of[number] = 0;
     set->function_of[number] = name_function(set, &own);
     return set->function_of[number] == PROFILE_NOTHING ? PROFILE_NOTHING : number;
 }
@@ -100,7 +124,7 @@ static int find_files(struct common_numbers *numbers, struct run_set *set,
     return numbers->files ? 0 : -1;
 }
 
-static int find_numbers(struct common_numbers *numbers, struct run_set *set,
+static int find_numbers(struct common_numbers *numbers, struct run_set *set, bool is_new,
                         const struct call_profile *profile)
 {
     numbers->frames = calloc(profile->frame_count + 1, sizeof *numbers->frames);
@@ -108,9 +132,11 @@ static int find_numbers(struct common_numbers *numbers, struct run_set *set,
     if (!numbers->frames || !numbers->nodes || find_files(numbers, set, profile) ||
         activity_map_make(&numbers->activities, profile))
         return -1;
-    for (size_t i = 0; i < profile->frame_count; i++)
+    for (size_t i = 0; i < profile->frame_count; i++) {
         if ((numbers->frames[i] = add_frame(set, profile, &profile->frames[i])) == PROFILE_NOTHING)
             return -1;
+        set->sides_of[numbers->frames[i]] |= (uint8_t)(is_new ? 2 : 1);
+    }
     for (size_t i = 1; i < profile->node_count; i++) {
         const struct call_node *node = &profile->nodes[i];
         numbers->nodes[i] = call_profile_add_node(&set->names, numbers->nodes[node->parent],
@@ -138,13 +164,19 @@ static int add_value(struct run_values *values, uint32_t number, double value)
     return 0;
 }
 
-/* By its name alone, or with its place. */
-static bool is_asked_for(const struct run_set *set, uint32_t frame)
+/* By its name alone, or with its file, or where it begins in that. */
+static bool is_asked_for(struct run_set *set, uint32_t frame)
 {
     const struct call_profile *names = &set->names;
-    return set->lines_of &&
-           (strcmp(call_profile_string(names, names->frames[frame].name), set->lines_of) == 0 ||
-            strcmp(call_profile_string(names, set->function_of[frame]), set->lines_of) == 0);
+    if (!set->lines_of)
+        return false;
+    if (strcmp(call_profile_string(names, names->frames[frame].name), set->lines_of) == 0 ||
+        strcmp(call_profile_string(names, set->function_of[frame]), set->lines_of) == 0)
+        return true;
+    const struct call_frame own = names->frames[frame];
+    uint32_t named = own.column ? run_set_name_function(set, &own) : PROFILE_NOTHING;
+    return named != PROFILE_NOTHING &&
+           strcmp(call_profile_string(names, named), set->lines_of) == 0;
 }
 
 static uint32_t add_text(struct run_set *set, char *text, int bytes)
@@ -256,7 +288,8 @@ int run_set_add(struct run_set *set, bool is_new, const struct call_profile *pro
     set->base += !is_new;
     set->new += is_new;
     run->process = process_of(set, profile, choice);
-    int result = run->process == PROFILE_NOTHING || find_numbers(&numbers, set, profile) ? -1 : 0;
+    int result =
+        run->process == PROFILE_NOTHING || find_numbers(&numbers, set, is_new, profile) ? -1 : 0;
     for (size_t i = 0; !result && i < profile->sample_count; i++) {
         const struct call_sample *sample = &profile->samples[i];
         if (profile_choice_has(choice, profile, sample))
@@ -303,6 +336,7 @@ void run_set_free(struct run_set *set)
         free(set->notes[i]);
     free(set->notes);
     free(set->function_of);
+    free(set->sides_of);
     function_lines_free(&set->lines);
     call_profile_free(&set->names);
 }

@@ -33,10 +33,11 @@ struct compared_run {
 struct run_set {
     /* The names that all runs have in common: strings, frames in their states, stacks of these
      * frames.  Frames are without the parts that differ from run to run: lines, directories, the
-     * JIT code's file. */
+     * JIT code's file.  Where a column is known, they have the line and it (same_functions.h). */
     struct call_profile names;
     uint32_t *function_of; /* by frame of NAMES: its function, a string */
-    size_t function_of_capacity;
+    uint8_t *sides_of;     /* by frame of NAMES: 1 the base has it, 2 the new ones have it */
+    size_t function_of_capacity, sides_capacity;
     struct compared_run *runs;
     size_t run_count, run_capacity;
     size_t base, new;
@@ -58,6 +59,10 @@ int run_set_add(struct run_set *set, bool is_new, const struct call_profile *pro
 
 /* Add a copy of the line TEXT, printable.  Returns 0, or -1 without memory. */
 int run_set_add_note(struct run_set *set, const char *text);
+
+/* The name of FRAME, which is of SET's names, as a function: "name  file", and where it begins if
+ * it has a column.  A string of SET's names; PROFILE_NOTHING without memory. */
+uint32_t run_set_name_function(struct run_set *set, const struct call_frame *frame);
 
 /* How many numbers TABLE has; of strings and stacks, number 0 is none's. */
 size_t run_set_count(const struct run_set *set, enum run_table table);

@@ -5,8 +5,10 @@
 
 #include "injector/compare/run_set.h"
 
-/* The accepted probability of a verdict by mere chance. */
+/* The accepted probability of a verdict by mere chance, and of a gate that closes: half of what
+ * chance does makes a program slower.  A gate stops work, and is asked again and again. */
 #define VERDICT_LEVEL 0.05
+#define GATE_LEVEL    0.02
 
 enum verdict { VERDICT_SLOWER, VERDICT_FASTER, VERDICT_NO_CHANGE, VERDICT_UNKNOWN };
 
@@ -27,11 +29,30 @@ struct verdict_rows {
     size_t count;
 };
 
+/* The total by the middles of its runs (run_middle.h), which no run that is far off changes. */
+struct middle_change {
+    double base, new;
+    double change; /* in pairs: the middle of the pairs' differences */
+};
+
+/* A run that is far off those of its side, and moves their mean by the floor or more. */
+struct far_run {
+    size_t number; /* in its side, from 1 on */
+    bool is_new;
+    double value;
+};
+
+enum { MOST_FAR_RUNS = 4 };
+
 struct verdicts {
     bool enough; /* runs, for any verdict */
     bool paired;
-    double floor; /* a change by less than this share of the base's total is none */
-    struct compared_row total;
+    double floor;              /* a change by less than this share of the base's middle is none */
+    struct compared_row total; /* its verdict is that of the middles */
+    struct middle_change middle;
+    double least_p; /* of so many runs */
+    struct far_run far[MOST_FAR_RUNS];
+    size_t far_count;
     /* Rows that have a value: the ones with a verdict first, then by size of the change.  BY_STACK
      * has all rows, by number, each with all that it calls. */
     struct verdict_rows tables[RUN_TABLES];
@@ -42,6 +63,10 @@ struct verdicts {
 int verdicts_find(struct verdicts *verdicts, const struct run_set *set, bool paired, double floor);
 
 const char *verdict_name(enum verdict verdict);
+
+/* Whether the total is slower by at least SHARE of the base, by the middles, with a p of GATE_LEVEL
+ * or of the least that so few runs can have. */
+bool verdicts_regress(const struct verdicts *verdicts, double share);
 
 static inline double compared_row_change(const struct compared_row *row)
 {

@@ -2,10 +2,12 @@
 #include "injector/debug/debugger_files.h"
 
 #include "injector/debug/gdb_script.h"
+#include "injector/files/directory_tree.h"
 #include "injector/files/temporary_place.h"
+#include "injector/files/undo_list.h"
 
 #include <errno.h>
-#include <ftw.h>
+#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -29,6 +31,7 @@ int debugger_files_make(struct debugger_files *files, struct findings *findings)
         return -1;
     }
     files->directory = directory;
+    files->undo = undo_list_add_path(directory, NULL);
     files->symbols = path_in(directory, "symbols");
     files->start = path_in(directory, "start");
     return files->symbols && files->start ? 0 : report_failure(findings, "out of memory");
@@ -125,19 +128,11 @@ int debugger_files_write_lldb(const struct debugger_files *files, const struct c
     return finish(stream, files->start, findings);
 }
 
-/* ---- Removing ---- */
-
-static int remove_one(const char *path, const struct stat *status, int type, struct FTW *place)
-{
-    (void)status, (void)type, (void)place;
-    return remove(path);
-}
-
 void debugger_files_remove(struct debugger_files *files)
 {
-    enum { DESCRIPTORS = 8 };
     if (files->directory)
-        nftw(files->directory, remove_one, DESCRIPTORS, FTW_DEPTH | FTW_PHYS);
+        directory_tree_remove(AT_FDCWD, files->directory);
+    undo_list_done(files->undo);
     free(files->directory);
     free(files->symbols);
     free(files->start);

@@ -14,6 +14,7 @@ struct debugger_files {
     char *directory; /* NULL: there is none */
     char *symbols;   /* DIR/symbols */
     char *start;     /* DIR/start */
+    uint64_t undo;   /* undo_list.h */
 };
 
 /* Make the directory, below $TMPDIR or /tmp.  Returns 0, or -1 with the failure text set.  Release

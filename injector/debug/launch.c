@@ -7,6 +7,7 @@
 
 #include "injector/debug/snapshot_images.h"
 #include "injector/files/interruption.h"
+#include "injector/files/undo_list.h"
 #include "injector/text/printable_text.h"
 
 #include <argp.h>
@@ -82,6 +83,7 @@ int launch_command(int argc, char **argv, const struct argp *argp, launch_debugg
     struct debugger_files files = {0};
     struct findings findings = {0};
     int status = EXIT_FAILED;
+    undo_list_begin();
     argc = own_arguments(argc, argv, &options.rest);
     if (help_parse(argp, argc, argv, 0, &options))
         report_failure(&findings, "out of memory");
@@ -95,5 +97,6 @@ int launch_command(int argc, char **argv, const struct argp *argp, launch_debugg
     debugger_files_remove(&files);
     findings_free(&findings);
     snapshot_request_free(&options.snapshot);
+    interruption_pass_on();
     return status;
 }

@@ -1,6 +1,7 @@
 /* See snapshot_code.h. */
 #include "injector/debug/snapshot_code.h"
 
+#include "injector/arrays/array.h"
 #include "injector/debug/snapshot/core_file.h"
 #include "injector/debug/snapshot/core_map.h"
 #include "injector/debug/snapshot/live_snapshot.h"
@@ -74,6 +75,36 @@ static struct code_evidence code_evidence_take(const struct snapshot *snapshot,
         }
     }
     return evidence;
+}
+
+/* ---- What was not written ---- */
+
+static bool read_snapshot(void *context, uint64_t addr, void *bytes, size_t count)
+{
+    return snapshot_read(context, addr, bytes, count);
+}
+
+/* As unwritten_source.find, of a core. */
+static int find_unwritten(void *context, const struct jit_dump *dump, uint32_t pid,
+                          struct unwritten_records *found)
+{
+    const struct snapshot *snapshot = context;
+    struct process_memory memory = {.file_number = -1, .read = read_snapshot, .context = context};
+    *found = (struct unwritten_records){0};
+    for (size_t i = 0; pid == snapshot->pid && i < snapshot->map_count; i++) {
+        const struct snapshot_map *map = &snapshot->maps[i];
+        if (map->executable || !map->byte_count)
+            continue;
+        if (array_reserve(memory.ranges, memory.range_count, memory.range_capacity)) {
+            free(memory.ranges);
+            return -1;
+        }
+        memory.ranges[memory.range_count++] =
+            (struct memory_range){map->start, map->start + map->byte_count};
+    }
+    int result = unwritten_records_find(found, dump, &memory);
+    free(memory.ranges);
+    return result;
 }
 
 /* ---- Options ---- */
@@ -186,6 +217,8 @@ static enum recording_result view_recording(struct snapshot_code *code,
     wanted.no_perf_map = wanted.no_perf_map || request->core;
     wanted.perf_maps = path ? &given : wanted.perf_maps;
     wanted.perf_map_count = path ? 1 : wanted.perf_map_count;
+    if (request->core)
+        wanted.unwritten = (struct unwritten_source){find_unwritten, &code->snapshot, true};
     enum recording_result result =
         recording_view(&code->recording, code->snapshot.path, code->bytes.data, code->bytes.size,
                        &wanted, findings);

@@ -18,7 +18,7 @@ enum { MOST_STACK_FRAMES = 8192 };
 /* In a core there are all stacks; of a process that goes on only those that were copied. */
 static bool find_stack(void *context, uint64_t addr, struct user_stack *stack)
 {
-    const struct snapshot *snapshot = context;
+    const struct snapshot *snapshot = ((const struct thread_stacks *)context)->snapshot;
     for (size_t i = 0; i < snapshot->thread_count; i++) {
         const struct snapshot_thread *thread = &snapshot->threads[i];
         if (!thread->interrupted || addr - thread->interrupted_start >= thread->interrupted_bytes)
@@ -32,6 +32,19 @@ static bool find_stack(void *context, uint64_t addr, struct user_stack *stack)
         return false;
     *stack = (struct user_stack){map->bytes, map->start, map->byte_count};
     return true;
+}
+
+static const uint8_t *find_code(void *context, uint64_t addr, uint64_t size)
+{
+    enum { MOST_CODE_BYTES = 1 << 16 };
+    struct thread_stacks *stacks = context;
+    if (size > MOST_CODE_BYTES)
+        return NULL;
+    if (!stacks->code)
+        stacks->code = malloc(MOST_CODE_BYTES);
+    return stacks->code && snapshot_read(stacks->snapshot, addr, stacks->code, (size_t)size)
+               ? stacks->code
+               : NULL;
 }
 
 int thread_stacks_begin(struct thread_stacks *stacks, const struct snapshot *snapshot,
@@ -49,7 +62,7 @@ int thread_stacks_begin(struct thread_stacks *stacks, const struct snapshot *sna
         return report_failure(findings, "%s: nothing is mapped in process %" PRIu32, snapshot->path,
                               snapshot->pid);
     const struct stack_walk_options options = {
-        .root = root, .find_stack = find_stack, .context = (void *)(uintptr_t)snapshot};
+        .root = root, .find_stack = find_stack, .find_code = find_code, .context = stacks};
     if (space_source_begin(&stacks->source, records, processes, timelines) ||
         stack_walker_begin(&stacks->walker, &stacks->source, snapshot->machine, &options) ||
         address_space_begin(&stacks->space, &stacks->source, life, NULL) ||
@@ -148,7 +161,7 @@ static int add_function(struct thread_stacks *stacks, const struct jit_function 
 }
 
 /* The frames of a native function at ADDR, as FILE has it. */
-static int add_native(struct thread_stacks *stacks, const struct native_file *file, uint64_t addr,
+static int add_native(struct thread_stacks *stacks, struct native_file *file, uint64_t addr,
                       uint64_t pc, uint64_t back)
 {
     struct native_place places[NATIVE_PLACES];
@@ -231,5 +244,6 @@ void thread_stacks_end(struct thread_stacks *stacks)
     space_source_free(&stacks->source);
     line_table_free(&stacks->lines);
     free(stacks->frames);
+    free(stacks->code);
     *stacks = (struct thread_stacks){0};
 }

@@ -31,6 +31,7 @@ struct thread_stacks {
     struct stack_walker walker;
     struct native_symbols symbols;
     struct line_table lines;
+    uint8_t *code; /* of the function that was looked at last, from the process; or NULL */
     /* The stack of the current thread: */
     struct stack_frame *frames;
     size_t count, capacity;

@@ -2,6 +2,7 @@
 #include "injector/files/interruption.h"
 
 #include "injector/arrays/array.h"
+#include "injector/files/undo_list.h"
 
 #include <signal.h>
 #include <stdint.h>
@@ -171,6 +172,12 @@ void interruption_pass_on(void)
 {
     if (!signal_that_came)
         return;
+    undo_list_end();
     signal(signal_that_came, SIG_DFL);
     raise(signal_that_came);
+}
+
+bool interruption_by_signal(void)
+{
+    return signal_that_came;
 }

@@ -51,6 +51,9 @@ bool interruption_has_cut(const struct stat *file);
  * happened but that spare files became shorter. */
 bool interruption_begin_anew(void);
 
+/* Whether a signal came. */
+bool interruption_by_signal(void);
+
 /* After the clean-up: end by the signal that came, if one did. */
 void interruption_pass_on(void);
 

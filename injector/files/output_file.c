@@ -5,6 +5,7 @@
 #include "injector/files/full_write.h"
 #include "injector/files/input_guard.h"
 #include "injector/files/interruption.h"
+#include "injector/files/undo_list.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -58,6 +59,7 @@ int output_file_open(struct output_file *file, const char *path, struct findings
         return report_failure(findings, "out of memory");
     }
     file->fd = mkostemp(file->temporary, O_CLOEXEC);
+    file->undo = file->fd >= 0 ? undo_list_add_path(file->temporary, NULL) : 0;
     if (file->fd >= 0)
         return 0;
     cannot_write(file, findings);
@@ -147,6 +149,7 @@ void output_file_close(struct output_file *file)
         close(file->fd);
     if (file->temporary)
         unlink(file->temporary);
+    undo_list_done(file->undo);
     free(file->temporary);
     free(file->buffer);
     *file = (struct output_file){.fd = -1};

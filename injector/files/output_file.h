@@ -20,6 +20,7 @@ struct output_file {
     uint64_t size; /* bytes written so far */
     uint8_t *buffer;
     size_t buffered;
+    uint64_t undo; /* undo_list.h */
 };
 
 /* The name of the thing at PATH that a file can't replace, in words; NULL: there is none. */

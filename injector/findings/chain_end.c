@@ -17,6 +17,12 @@ static const struct end_text texts[CHAIN_ENDS] = {
     [CHAIN_WHOLE] = {"whole", "whole", NULL, NULL},
     [CHAIN_CUT] = {"cut", "the copy of the stack ends", NULL, NULL},
     [CHAIN_EMPTY] = {"empty", "nothing of the stack was copied", NULL, NULL},
+    [CHAIN_UNPROVEN] =
+        {"unproven",
+         "callers may be left out, for the frame pointer was followed out of code that is not "
+         "known",
+         "log the code with its bytes (a jitdump), or UNWINDING_INFO (docs/cfi.md)",
+         "the runtime should log that code with its bytes: a jitdump"},
     [CHAIN_TOO_LONG] = {"too-long", "no record can hold more frames", NULL, NULL},
     [CHAIN_NOT_READ] = {"not-read", "a 32-bit program, or no registers", NULL, NULL},
     [CHAIN_NO_CODE] = {"no-code", "its table leads to an address where no code is", correct,
@@ -75,6 +81,8 @@ enum stack_end stack_end_of(enum chain_end end)
         return STACK_CUT;
     case CHAIN_EMPTY:
         return STACK_EMPTY;
+    case CHAIN_UNPROVEN:
+        return STACK_UNPROVEN;
     case CHAIN_OUTSIDE:
         return STACK_OUTSIDE;
     case CHAIN_NO_TABLE:

@@ -8,6 +8,7 @@ enum chain_end {
     CHAIN_WHOLE,    /* where its thread began */
     CHAIN_CUT,      /* where the copy of the stack does */
     CHAIN_EMPTY,    /* at once: the kernel copied nothing, for the page was not present */
+    CHAIN_UNPROVEN, /* where its thread began, but callers may be left out on the way there */
     CHAIN_TOO_LONG, /* no record can hold more of it */
     CHAIN_NOT_READ, /* of a 32-bit program, or without registers */
     CHAIN_NO_CODE,  /* a table leads to an address where no code is */
@@ -27,6 +28,7 @@ enum stack_end {
     STACK_WHOLE,    /* where its thread began */
     STACK_CUT,      /* where the copy does */
     STACK_EMPTY,    /* at once: nothing was copied */
+    STACK_UNPROVEN, /* where its thread began, but callers may be left out */
     STACK_OUTSIDE,  /* the caller's frame is in another stack than the copied one */
     STACK_NO_TABLE, /* at code that has no table, and whose frame could not be found without one */
     STACK_WRONG,    /* at code whose table leads to no code */
@@ -43,8 +45,8 @@ const char *chain_end_what(enum chain_end end);
 /* The advice for the user, for a chain that ends in JIT code, or elsewhere; NULL: none. */
 const char *chain_end_remedy(enum chain_end end, bool jit);
 
-/* Whether frames are missing for another reason than the copy's size, and whether that shows that
- * the table of the code where it ends is wrong. */
+/* Whether outer frames are missing for another reason than the copy's size, and whether that shows
+ * that the table of the code where it ends is wrong. */
 bool chain_end_is_early(enum chain_end end);
 bool chain_end_is_wrong(enum chain_end end);
 

@@ -38,13 +38,14 @@ static const struct finding_text texts[FINDING_KINDS] = {
                                "skipped; `perfjit dump FILE` shows the records around it", true},
     [FINDING_CODE_LOST] = {"move or unload of code that was never loaded",
                            "skipped; its load may have been lost", true},
-    [FINDING_UNWIND_BROKEN] =
-        {"broken unwind table",
-         "its functions have names, but stacks are unwound through them by frame pointers only",
-         true},
+    [FINDING_UNWIND_BROKEN] = {"broken unwind table",
+                               "its functions have names, but stacks are unwound through them by "
+                               "their code or frame pointers only",
+                               true},
     [FINDING_UNWIND_UNMATCHED] =
         {"unwind table for code that was never loaded",
-         "skipped; its functions, if any, can be unwound by frame pointers only", true},
+         "skipped; its functions, if any, can be unwound by their code or frame pointers only",
+         true},
     [FINDING_UNWIND_NO_ROOM] =
         {"image without room for its unwind tables",
          "the process has no free addresses within 1 GiB above the code; frame pointers still work",
@@ -74,6 +75,8 @@ static const struct finding_text texts[FINDING_KINDS] = {
          "perf looks for them there, and may show no names for any process while this one lives; "
          "add them to perf's cache with perf buildid-cache --add FILE",
          false},
+    [FINDING_RECORDS_UNWRITTEN] = {"dump whose newest records its process had not written",
+                                   "they were read from the process's memory, and are used", false},
     [FINDING_HISTORY_CUT] =
         {"dump that keeps only its newest history",
          "its size is bounded (JITDUMP_RING): samples before that time may be in code that it has "
@@ -141,9 +144,19 @@ static const struct finding_text texts[FINDING_KINDS] = {
                                "left out: it is the map of another process or run, or its process "
                                "had no code left when it was written",
                                true},
+    [FINDING_FILE_CHANGED] =
+        {"program or library that is not the one that ran",
+         "its functions have no names, and stacks are not unwound by its tables; put the one that "
+         "ran back, or give perf's cache a copy, perf buildid-cache --add FILE",
+         false},
     [FINDING_MACHINE_UNKNOWN] = {"recording of a machine that is not known",
                                  "perf has to unwind its stacks, its native functions have no "
                                  "names, and ELF files made from its perf maps name no machine",
+                                 false},
+    [FINDING_CALLERS_MISSING] = {"sample whose callers in the program are missing",
+                                 "counted without them: with --call-graph fp,defer they are "
+                                 "recorded when the thread goes on in the program, and that "
+                                 "record was lost or the recording ended before",
                                  false},
     [FINDING_SAMPLE_BROKEN] = {"sample that contradicts itself",
                                "left out: the offset of its stack, or of the data behind its "

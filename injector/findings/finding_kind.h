@@ -47,7 +47,10 @@ enum finding_kind {
     FINDING_IMAGE_CACHED,  /* a live process that does not see the ELF files, which are in perf's
                               cache */
     FINDING_IMAGE_HIDDEN,  /* the same, and they could not be put there */
+    FINDING_RECORDS_UNWRITTEN, /* records that were only in the memory of the process */
     FINDING_HISTORY_CUT,   /* a dump whose old records made room for new ones */
+    FINDING_CALLERS_MISSING, /* a sample whose deferred call chain is not there */
+    FINDING_FILE_CHANGED,  /* a program or library that is not the one that was mapped */
     FINDING_MACHINE_UNKNOWN, /* a recording of a machine that this version does not know */
     FINDING_KINDS
 };

@@ -5,6 +5,7 @@
 #include "injector/files/input_guard.h"
 #include "injector/files/interruption.h"
 #include "injector/recording/host/recording_host.h"
+#include "injector/recording/moved_text.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -99,7 +100,7 @@ static enum recording_result read_input(struct recording *recording,
     const struct jit_processes_request wanted = {
         request->dumps,
         request->dump_count,
-        {request->root, request->any_owner, request->no_lines},
+        {request->root, request->any_owner, request->no_lines, request->unwritten},
         {request->no_perf_map, request->perf_maps, request->perf_map_count, request->root},
         {request->no_lines ? NULL : request->v8_logs, request->no_lines ? 0 : request->v8_log_count,
          request->root},
@@ -108,7 +109,12 @@ static enum recording_result read_input(struct recording *recording,
     if (records_read(&recording->records, &recording->input.file, findings))
         return RECORDING_FAILED;
     guard_mapped(&recording->records);
-    return jit_processes_read(&recording->processes, &recording->records, &wanted, findings);
+    enum recording_result result =
+        jit_processes_read(&recording->processes, &recording->records, &wanted, findings);
+    if (result != RECORDING_FAILED &&
+        moved_text_find(&recording->records, &recording->processes.lives, findings))
+        return RECORDING_FAILED;
+    return result;
 }
 
 enum recording_result recording_open(struct recording *recording, const char *path,

@@ -24,6 +24,7 @@ struct recording_request {
     bool no_perf_map;
     bool any_owner;
     bool no_lines; /* leave records of source lines alone */
+    struct unwritten_source unwritten;
 };
 
 /* The keys of the options that fill it in. */

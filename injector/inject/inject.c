@@ -552,6 +552,8 @@ int inject_recording(const struct inject_options *options, struct findings *find
         print_summary(&run, options, findings);
     if (result && !options->quiet)
         findings_print(findings, stderr); /* often the reason behind the failure */
+    if (!result && options->names_none)
+        *options->names_none = run.census.unknown && !run.census.named;
     int status = result                              ? EXIT_FAILED
                  : lost(&run, options, findings) > 0 ? EXIT_SKIPPED
                                                      : EXIT_DONE;

@@ -38,6 +38,7 @@ struct inject_options {
     /* After perfjit record, which started logging in the runtimes and saw them end.  A recording
      * without JIT code is then written as well, with a message.  A dump that ends in a record is a
      * loss only if samples or stacks are unknown. */
+    bool *names_none;       /* set if samples are in JIT code and none has a name; or NULL */
     bool after_record;
     bool follows_pointers; /* and its stacks are those of frame pointers */
 };

@@ -1,15 +1,11 @@
 /* See debug_file.h.  Source: GDB manual, "Debugging Information in Separate Files". */
 #include "injector/native/debug_file.h"
 
-#include "injector/files/file_bytes.h"
-#include "injector/files/regular_file.h"
 #include "jitdump/format/byte_cursor.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
-#include <unistd.h>
 
 static const char debug_dir[] = "/usr/lib/debug";
 
@@ -21,7 +17,7 @@ static bool open_by_id_below(struct elf_view *debug, const struct build_id *id, 
     build_id_hex(hex, id);
     if (asprintf(&path, "%s%s/.build-id/%.2s/%s.debug", prefix, debug_dir, hex, hex + 2) < 0)
         return false;
-    int result = elf_view_open(debug, path, 0);
+    int result = elf_view_open(debug, path);
     free(path);
     if (!result && build_id_is(&debug->build_id, id))
         return true;
@@ -51,7 +47,7 @@ struct debug_link {
     uint32_t crc;
 };
 
-static bool read_link(const struct elf_view *view, struct debug_link *link)
+static bool read_link(struct elf_view *view, struct debug_link *link)
 {
     size_t size = 0;
     uint64_t addr;
@@ -65,60 +61,59 @@ static bool read_link(const struct elf_view *view, struct debug_link *link)
     return !cursor.failed && link->name[0] && !strchr(link->name, '/');
 }
 
-static bool open_link_at(struct elf_view *debug, const struct debug_link *link, char *path)
+/* Open the file at PATH, if that leads to one below DIRECTORY.  Both are released. */
+static bool open_in(struct elf_view *debug, char *directory, char *path)
 {
-    int result = path ? elf_view_open(debug, path, 0) : -1;
+    char *real = path ? realpath(path, NULL) : NULL;
+    char *above = directory ? realpath(directory, NULL) : NULL;
+    size_t length = above ? strlen(above) : 0;
+    bool is_below = real && above && strncmp(real, above, length) == 0 &&
+                    (real[length] == '/' || above[length - 1] == '/');
+    int result = is_below ? elf_view_open(debug, real) : -1;
+    free(above);
+    free(real);
+    free(directory);
     free(path);
-    if (!result && crc_of(debug->bytes, debug->size) == link->crc)
+    return result == 0;
+}
+
+static char *text_of(const char *a, const char *b, const char *c)
+{
+    char *text;
+    return asprintf(&text, "%s%s%s", a, b, c) < 0 ? NULL : text;
+}
+
+/* Look for LINK in DIRECTORY; both that and WITHIN are released. */
+static bool open_link_in(struct elf_view *debug, const struct debug_link *link, char *directory,
+                         char *within)
+{
+    bool opened = open_in(debug, within, directory ? text_of(directory, "/", link->name) : NULL);
+    free(directory);
+    if (opened && crc_of(debug->bytes, debug->size) == link->crc)
         return true;
     elf_view_close(debug);
     return false;
 }
 
-static char *path_of(const char *prefix, const char *between, const char *file, const char *in,
-                     const char *name)
+/* The directory of FILE, below two others, and WITHIN it. */
+static char *directory_of(const char *prefix, const char *between, const char *file,
+                          const char *within)
 {
     char *path;
     const char *slash = strrchr(file, '/');
     int length = slash ? (int)(slash - file) : 0;
-    return asprintf(&path, "%s%s%.*s%s/%s", prefix, between, length, file, in, name) < 0 ? NULL
-                                                                                         : path;
+    return asprintf(&path, "%s%s%.*s/%s", prefix, between, length, file, within) < 0 ? NULL : path;
 }
 
 static bool open_by_link_below(struct elf_view *debug, const struct debug_link *link,
                                const char *file, const char *prefix)
 {
-    return open_link_at(debug, link, path_of(prefix, "", file, "", link->name)) ||
-           open_link_at(debug, link, path_of(prefix, "", file, "/.debug", link->name)) ||
-           open_link_at(debug, link, path_of(prefix, debug_dir, file, "", link->name));
-}
-
-/* The bytes of FD have this CRC. */
-static bool has_crc(int fd, const struct stat *status, uint32_t crc)
-{
-    const void *bytes = status->st_size ? file_bytes(fd, status) : NULL;
-    bool has = bytes && crc_of(bytes, (size_t)status->st_size) == crc;
-    if (bytes)
-        munmap((void *)(uintptr_t)bytes, (size_t)status->st_size);
-    return has;
-}
-
-int debug_file_linked(const char *path, const char *name, uint32_t crc, char **found)
-{
-    static const char *const places[][2] = {{"", ""}, {"", "/.debug"}, {debug_dir, ""}};
-    for (size_t i = 0; !strchr(name, '/') && i < sizeof places / sizeof places[0]; i++) {
-        char *debug = path_of("", places[i][0], path, places[i][1], name);
-        struct stat status;
-        int fd = debug ? regular_file_open(debug, 0, &status) : -1;
-        if (fd >= 0 && has_crc(fd, &status, crc)) {
-            *found = debug;
-            return fd;
-        }
-        if (fd >= 0)
-            close(fd);
-        free(debug);
-    }
-    return -1;
+    return open_link_in(debug, link, directory_of(prefix, "", file, ""),
+                        directory_of(prefix, "", file, "")) ||
+           open_link_in(debug, link, directory_of(prefix, "", file, ".debug"),
+                        directory_of(prefix, "", file, "")) ||
+           open_link_in(debug, link, directory_of(prefix, debug_dir, file, ""),
+                        text_of(prefix, debug_dir, ""));
 }
 
 /* ---- Either ---- */
@@ -130,8 +125,8 @@ static bool open_below(struct elf_view *debug, const struct build_id *id,
            (link && open_by_link_below(debug, link, file, prefix));
 }
 
-void debug_file_open(struct elf_view *debug, const struct elf_view *view,
-                     const struct build_id *wanted, const char *path, const char *root)
+void debug_file_open(struct elf_view *debug, struct elf_view *view, const struct build_id *wanted,
+                     const char *path, const char *root)
 {
     struct debug_link link;
     bool linked = path[0] == '/' && read_link(view, &link);
@@ -139,4 +134,60 @@ void debug_file_open(struct elf_view *debug, const struct elf_view *view,
     const struct debug_link *by_link = linked ? &link : NULL;
     if (!root || !open_below(debug, id, by_link, path, root))
         open_below(debug, id, by_link, path, "");
+}
+
+/* ---- What several have in common ---- */
+
+/* A file's .gnu_debugaltlink: a name, and the build-id. */
+struct common_link {
+    const char *name;
+    struct build_id id;
+};
+
+static bool read_common_link(struct elf_view *view, struct common_link *link)
+{
+    size_t size = 0;
+    uint64_t addr;
+    const uint8_t *bytes = elf_view_section(view, ".gnu_debugaltlink", &size, &addr);
+    if (!bytes)
+        return false;
+    struct byte_cursor cursor = byte_cursor_over(bytes, size, false);
+    link->name = cursor_cstr(&cursor);
+    link->id.size = cursor_left(&cursor);
+    if (cursor.failed || link->id.size > BUILD_ID_BYTES)
+        return false;
+    memcpy(link->id.bytes, bytes + cursor.offset, link->id.size);
+    return link->id.size && link->name[0];
+}
+
+/* A name that is no path from the root on is meant from the directory of OF. */
+static bool open_common_at(struct elf_view *common, const struct common_link *link,
+                           const char *prefix, const char *of)
+{
+    char *directory = directory_of("", "", of, "");
+    char *path = link->name[0] == '/' ? text_of(prefix, link->name, "")
+                 : directory          ? text_of(directory, "/", link->name)
+                                      : NULL;
+    free(directory);
+    if (open_in(common, text_of(prefix, debug_dir, ""), path) &&
+        build_id_is(&common->build_id, &link->id))
+        return true;
+    elf_view_close(common);
+    return false;
+}
+
+static bool open_common_below(struct elf_view *common, const struct common_link *link,
+                              const char *prefix, const char *of)
+{
+    return open_by_id_below(common, &link->id, prefix) || open_common_at(common, link, prefix, of);
+}
+
+void debug_file_open_common(struct elf_view *common, struct elf_view *view, const char *root)
+{
+    struct common_link link;
+    *common = (struct elf_view){0};
+    char *of = view->path && read_common_link(view, &link) ? realpath(view->path, NULL) : NULL;
+    if (of && (!root || !open_common_below(common, &link, root, of)))
+        open_common_below(common, &link, "", of);
+    free(of);
 }

@@ -17,59 +17,97 @@
 
 enum { MAX_SEGMENTS = 64 };
 
-/* The limit for a section that is unpacked. */
-#define MAX_UNPACKED_BYTES (UINT64_C(256) << 20)
-
 /* ---- Sections ---- */
 
-static Elf_Scn *find_section(const struct elf_view *view, const char *name, GElf_Shdr *header)
+static Elf_Scn *next_section(const struct elf_view *view, Elf_Scn *section, GElf_Shdr *header,
+                             const char **name)
 {
-    Elf_Scn *section = NULL;
     size_t names;
     if (!view->elf || elf_getshdrstrndx(view->elf, &names))
         return NULL;
     while ((section = elf_nextscn(view->elf, section))) {
-        const char *found =
+        *name =
             gelf_getshdr(section, header) ? elf_strptr(view->elf, names, header->sh_name) : NULL;
-        if (found && strcmp(found, name) == 0)
+        if (*name)
             return section;
     }
     return NULL;
 }
 
-/* A section that is packed with zlib or zstd is unpacked; one that would become too large is left
- * out. */
-static bool unpack(const struct elf_view *view, Elf_Scn *section, const GElf_Shdr *header)
+static Elf_Scn *find_section(const struct elf_view *view, const char *name, GElf_Shdr *header)
 {
-    GElf_Chdr packed;
-    if (!(header->sh_flags & SHF_COMPRESSED))
-        return true;
-    /* libelf changes the section's header, where it is: in memory that is this process's alone. */
-    if (!view->mapped ||
-        mprotect((void *)(uintptr_t)view->bytes, view->size, PROT_READ | PROT_WRITE))
-        return false;
-    return gelf_getchdr(section, &packed) && packed.ch_size <= MAX_UNPACKED_BYTES &&
-           elf_compress(section, 0, 0) >= 0;
+    const char *found;
+    Elf_Scn *section = NULL;
+    while ((section = next_section(view, section, header, &found)))
+        if (strcmp(found, name) == 0)
+            return section;
+    return NULL;
 }
 
-const uint8_t *elf_view_section(const struct elf_view *view, const char *name, size_t *size,
+/* libelf changes the headers of sections where they are: in memory that is this process's alone. */
+static bool make_writable(const struct elf_view *view)
+{
+    return view->path
+               ? mprotect((void *)(uintptr_t)view->bytes, view->size, PROT_READ | PROT_WRITE) == 0
+               : view->unpacked != NULL;
+}
+
+/* SECTION has plain contents, if it has any. */
+static bool unpack(struct elf_view *view, Elf_Scn *section, const GElf_Shdr *header,
+                   const char *name)
+{
+    return !packed_section_is(header, name) ||
+           (make_writable(view) &&
+            packed_section_unpack(&view->sections, view->elf, section, header));
+}
+
+static const uint8_t *contents(struct elf_view *view, Elf_Scn *section, const GElf_Shdr *header,
+                               const char *name, size_t *size)
+{
+    bool packed = packed_section_is(header, name);
+    if (header->sh_type == SHT_NOBITS || !unpack(view, section, header, name))
+        return NULL;
+    Elf_Data *data = packed ? elf_getdata(section, NULL) : elf_rawdata(section, NULL);
+    *size = data && data->d_buf ? data->d_size : 0;
+    return data ? data->d_buf : NULL;
+}
+
+const uint8_t *elf_view_section(struct elf_view *view, const char *name, size_t *size,
                                 uint64_t *addr)
 {
     GElf_Shdr header;
     Elf_Scn *section = find_section(view, name, &header);
-    if (!section || header.sh_type == SHT_NOBITS || !unpack(view, section, &header))
+    if (!section)
         return NULL;
-    Elf_Data *data = elf_rawdata(section, NULL);
-    if (header.sh_flags & SHF_COMPRESSED)
-        data = elf_getdata(section, NULL);
-    if (!data || !data->d_buf)
-        return NULL;
-    *size = data->d_size;
     *addr = header.sh_addr;
-    return data->d_buf;
+    return contents(view, section, &header, name, size);
 }
 
-static struct frame_bytes section_bytes(const struct elf_view *view, const char *name)
+bool elf_view_has(const struct elf_view *view, const char *name)
+{
+    GElf_Shdr header;
+    return find_section(view, name, &header) && header.sh_type != SHT_NOBITS;
+}
+
+void elf_view_unpack(struct elf_view *view, bool (*is_wanted)(const char *name))
+{
+    const char *name;
+    GElf_Shdr header;
+    for (Elf_Scn *section = NULL; (section = next_section(view, section, &header, &name));)
+        if (packed_section_is(&header, name) && make_writable(view) &&
+            !(is_wanted(name) && unpack(view, section, &header, name)))
+            packed_section_hide(section, &header);
+}
+
+void elf_view_hide(struct elf_view *view, const char *name)
+{
+    GElf_Shdr header;
+    Elf_Scn *section = find_section(view, name, &header);
+    if (section && make_writable(view))
+        packed_section_hide(section, &header);
+}
+
+static struct frame_bytes section_bytes(struct elf_view *view, const char *name)
 {
     struct frame_bytes bytes = {0};
     bytes.bytes = elf_view_section(view, name, &bytes.size, &bytes.addr);
@@ -173,24 +211,32 @@ static void read_build_id(struct elf_view *view)
             return;
 }
 
+static void read_frames(struct elf_view *view)
+{
+    view->eh_frame.entries = section_bytes(view, ".eh_frame");
+    view->eh_frame.hdr = section_bytes(view, ".eh_frame_hdr");
+    view->debug_frame.entries = section_bytes(view, ".debug_frame");
+    if (!view->debug_frame.entries.size)
+        view->debug_frame.entries = section_bytes(view, ".zdebug_frame");
+    view->debug_frame.debug = true;
+}
+
 static void read_elf(struct elf_view *view)
 {
     GElf_Ehdr header;
     elf_version(EV_CURRENT);
     view->elf = elf_memory((char *)(uintptr_t)view->bytes, view->size);
     if (!view->elf || elf_kind(view->elf) != ELF_K_ELF || !gelf_getehdr(view->elf, &header) ||
-        header.e_ident[EI_CLASS] != ELFCLASS64 || header.e_ident[EI_DATA] != ELFDATA2LSB ||
-        read_segments(view)) {
+        header.e_ident[EI_DATA] != ELFDATA2LSB || read_segments(view)) {
         elf_end(view->elf);
         view->elf = NULL;
         return;
     }
     view->elf_mach = header.e_machine;
+    view->address_bytes = header.e_ident[EI_CLASS] == ELFCLASS32 ? 4 : 8;
     view->entry = header.e_entry;
-    view->eh_frame.entries = section_bytes(view, ".eh_frame");
-    view->eh_frame.hdr = section_bytes(view, ".eh_frame_hdr");
-    view->debug_frame.entries = section_bytes(view, ".debug_frame");
-    view->debug_frame.debug = true;
+    if (view->address_bytes == 8) /* stacks of 32-bit programs are not unwound */
+        read_frames(view);
     read_build_id(view);
 }
 
@@ -200,21 +246,18 @@ void elf_view_of(struct elf_view *view, const uint8_t *bytes, size_t size)
     read_elf(view);
 }
 
-/* A file that has taken the place of the mapped file is not the mapped file. */
-int elf_view_open(struct elf_view *view, const char *path, uint64_t inode)
+int elf_view_open(struct elf_view *view, const char *path)
 {
-    struct stat status;
     *view = (struct elf_view){0};
-    int fd = regular_file_open(path, 0, &status);
+    int fd = regular_file_open(path, 0, &view->status);
     if (fd < 0)
         return -1;
-    if (status.st_size > 0 && (inode == 0 || status.st_ino == inode)) {
-        view->bytes = file_bytes(fd, &status);
-        view->size = view->bytes ? (size_t)status.st_size : 0;
-        view->mapped = view->bytes != NULL;
+    if (view->status.st_size > 0 && (view->path = strdup(path))) {
+        view->bytes = file_bytes(fd, &view->status);
+        view->size = view->bytes ? (size_t)view->status.st_size : 0;
     }
     close(fd);
-    if (view->mapped)
+    if (view->bytes)
         read_elf(view);
     return view->elf ? 0 : -1;
 }
@@ -242,20 +285,32 @@ static int add_symbol(struct elf_view *view, const GElf_Sym *symbol)
     return 0;
 }
 
+Elf_Data *elf_view_symbols(struct elf_view *view, uint32_t type, size_t *names)
+{
+    GElf_Shdr header, of_names;
+    const char *name;
+    Elf_Scn *section = NULL;
+    while ((section = next_section(view, section, &header, &name))) {
+        if (header.sh_type != type)
+            continue;
+        Elf_Scn *strings = elf_getscn(view->elf, header.sh_link);
+        *names = header.sh_link;
+        return unpack(view, section, &header, name) && gelf_getshdr(strings, &of_names) &&
+                       unpack(view, strings, &of_names, "")
+                   ? elf_getdata(section, NULL)
+                   : NULL;
+    }
+    return NULL;
+}
+
 static int read_symbols(struct elf_view *view, uint32_t type)
 {
-    Elf_Scn *section = NULL;
-    GElf_Shdr header;
+    size_t names;
     GElf_Sym symbol;
-    while ((section = elf_nextscn(view->elf, section))) {
-        if (!gelf_getshdr(section, &header) || header.sh_type != type)
-            continue;
-        Elf_Data *data = elf_getdata(section, NULL);
-        for (int i = 0; data && gelf_getsym(data, i, &symbol); i++)
-            if (add_symbol(view, &symbol))
-                return -1;
-        return 0;
-    }
+    Elf_Data *data = elf_view_symbols(view, type, &names);
+    for (int i = 0; data && gelf_getsym(data, i, &symbol); i++)
+        if (add_symbol(view, &symbol))
+            return -1;
     return 0;
 }
 
@@ -293,8 +348,10 @@ void elf_view_close(struct elf_view *view)
     free(view->segments);
     free(view->functions);
     elf_end(view->elf);
-    if (view->mapped)
+    if (view->path && view->bytes)
         munmap((void *)(uintptr_t)view->bytes, view->size);
+    unpacked_sections_free(&view->sections);
+    free(view->path);
     free(view->unpacked);
     *view = (struct elf_view){0};
 }

@@ -3,8 +3,10 @@
 #define PERFJIT_ELF_VIEW_H
 
 #include "injector/native/frame_section.h"
+#include "injector/native/packed_section.h"
 
 #include <libelf.h>
+#include <sys/stat.h>
 
 enum { BUILD_ID_BYTES = 20, BUILD_ID_HEX_BYTES = 2 * BUILD_ID_BYTES + 1 };
 
@@ -32,12 +34,15 @@ struct elf_function {
 struct elf_view {
     const uint8_t *bytes;
     size_t size;
-    bool mapped;       /* by elf_view_open */
+    char *path;        /* of a file that elf_view_open mapped, or NULL */
     uint8_t *unpacked; /* bytes to be freed with it, or NULL */
-    Elf *elf;          /* NULL: it is no ELF file of 64 bits in the machine's order */
+    Elf *elf;          /* NULL: it is no ELF file in the machine's order */
+    struct unpacked_sections sections;
     uint16_t elf_mach;
+    uint8_t address_bytes;
     uint64_t entry; /* where a process begins with it */
     struct build_id build_id;
+    struct stat status; /* of the file at PATH */
     struct elf_segment *segments;
     size_t segment_count;
     struct frame_section eh_frame, debug_frame;
@@ -49,7 +54,7 @@ struct elf_view {
 /* Read the file at PATH, or SIZE BYTES that outlive VIEW.  An unreadable file gives a view without
  * segments.  elf_view_open returns 0 if there is a file, or -1.  Release with elf_view_close in any
  * case. */
-int elf_view_open(struct elf_view *view, const char *path, uint64_t inode);
+int elf_view_open(struct elf_view *view, const char *path);
 void elf_view_of(struct elf_view *view, const uint8_t *bytes, size_t size);
 
 /* The address, in the file's terms, of the byte that is mapped from OFFSET.  Returns false if no
@@ -66,8 +71,21 @@ const uint8_t *elf_view_code(const struct elf_view *view, uint64_t addr, size_t 
 int elf_view_function(struct elf_view *view, uint64_t addr, struct elf_function *function);
 
 /* The contents of section NAME; NULL if there is none, or if it has no contents here. */
-const uint8_t *elf_view_section(const struct elf_view *view, const char *name, size_t *size,
+const uint8_t *elf_view_section(struct elf_view *view, const char *name, size_t *size,
                                 uint64_t *addr);
+
+/* Whether it has section NAME, with contents. */
+bool elf_view_has(const struct elf_view *view, const char *name);
+
+/* Unpack the packed sections that IS_WANTED says, as far as that is safe, and hide the others. */
+void elf_view_unpack(struct elf_view *view, bool (*is_wanted)(const char *name));
+
+/* Hide section NAME from libelf's users. */
+void elf_view_hide(struct elf_view *view, const char *name);
+
+/* The first table of symbols of that TYPE, with the section of its names in *NAMES; NULL: none that
+ * can be read. */
+Elf_Data *elf_view_symbols(struct elf_view *view, uint32_t type, size_t *names);
 
 void elf_view_close(struct elf_view *view);
 

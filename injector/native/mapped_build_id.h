@@ -1,7 +1,9 @@
 /* The build-id in the first page of an ELF file, which is all that a core has of it.
  *
- *     ELF header    32 u64 e_phoff, 54 u16 e_phentsize, 56 u16 e_phnum
- *     program header 0 u32 p_type, 8 u64 p_offset, 32 u64 p_filesz
+ *     of 64 bits: ELF header     32 u64 e_phoff, 54 u16 e_phentsize, 56 u16 e_phnum
+ *                 program header  0 u32 p_type, 8 u64 p_offset, 32 u64 p_filesz
+ *     of 32 bits: ELF header     28 u32 e_phoff, 42 u16 e_phentsize, 44 u16 e_phnum
+ *                 program header  0 u32 p_type, 4 u32 p_offset, 16 u32 p_filesz
  *     PT_NOTE        notes: u32 namesz, u32 descsz, u32 type, name, descriptor; both padded to 4
  */
 #ifndef PERFJIT_MAPPED_BUILD_ID_H

@@ -7,6 +7,7 @@
 #include "injector/recording/host/injected_image.h"
 #include "injector/recording/host/mapped_path.h"
 #include "injector/recording/host/recording_host.h"
+#include "injector/recording/machine.h"
 #include "injector/recording/perf_data/perf_format.h"
 
 #include <inttypes.h>
@@ -32,7 +33,7 @@ static size_t unpack_into(const uint8_t *packed, size_t size, uint8_t *bytes, si
     size_t read = 0, written = 0;
     lzma_ret result =
         lzma_stream_buffer_decode(&memory, 0, NULL, packed, &read, size, bytes, &written, room);
-    if (result == LZMA_BUF_ERROR && written == room)
+    if (result == LZMA_BUF_ERROR) /* WRITTEN is then 0 again */
         return SIZE_MAX;
     return result == LZMA_OK ? written : 0;
 }
@@ -54,7 +55,7 @@ static uint8_t *unpack(const uint8_t *packed, size_t size, size_t *unpacked)
 
 /* Unpack that of VIEW.  DEBUG has no segments if there is none, or if it is no ELF file, or larger
  * than 64 MiB.  Release with elf_view_close in any case. */
-static void mini_debug_open(struct elf_view *debug, const struct elf_view *view)
+static void mini_debug_open(struct elf_view *debug, struct elf_view *view)
 {
     size_t size = 0, unpacked;
     uint64_t addr;
@@ -68,6 +69,19 @@ static void mini_debug_open(struct elf_view *debug, const struct elf_view *view)
 
 static const char vdso_name[] = "[vdso]";
 
+static void find_end(struct native_files *files, const struct recording_host *host)
+{
+    struct stat status;
+    uint64_t last_ns = records_last_sample_ns(files->records);
+    const char *path = files->records->file->path;
+    files->ended_exactly = host->has_wall_clock && last_ns;
+    if (files->ended_exactly)
+        files->ended_ns = recording_host_wall_ns(host, last_ns);
+    else if (path && stat(path, &status) == 0 && S_ISREG(status.st_mode))
+        files->ended_ns =
+            (uint64_t)status.st_mtim.tv_sec * 1000000000 + (uint64_t)status.st_mtim.tv_nsec;
+}
+
 int native_files_begin(struct native_files *files, const struct records *records, const char *root,
                        uint16_t elf_mach)
 {
@@ -75,6 +89,7 @@ int native_files_begin(struct native_files *files, const struct records *records
     *files = (struct native_files){.records = records, .root = root, .elf_mach = elf_mach};
     recording_host_read(&host, records->file);
     files->is_elsewheres = !recording_host_is_here(&host);
+    find_end(files, &host);
     files->of_map = calloc(records->map_count + 1, sizeof *files->of_map);
     return files->of_map ? 0 : -1;
 }
@@ -133,18 +148,33 @@ static bool is_wanted(const struct native_file *file, const struct elf_view *vie
     return file->wanted.size == 0 || build_id_is(&view->build_id, &file->wanted);
 }
 
+/* Whether processes of the recording can have run it. */
+static bool runs(const struct native_files *files, const struct elf_view *view)
+{
+    return view->elf_mach == files->elf_mach || machine_wide(view->elf_mach) == files->elf_mach;
+}
+
 /* ---- Reading ---- */
 
-/* The inode that a file at the mapped one's place has, or 0: that is not known, or can't be
- * compared, or a build-id says more. */
-static uint64_t inode_for(const struct native_files *files, const struct native_file *file,
-                          const char *path)
+static uint64_t changed_ns(const struct stat *status)
+{
+    return (uint64_t)status->st_ctim.tv_sec * 1000000000 + (uint64_t)status->st_ctim.tv_nsec;
+}
+
+/* What was done to the file that VIEW is of, since it was mapped.  An inode tells nothing on
+ * another machine, or on another device, as where the file was copied. */
+static enum native_change change_of(const struct native_files *files,
+                                    const struct native_file *file, const struct elf_view *view)
 {
     const struct perf_map *map = &file->map->map;
-    struct stat status;
-    bool compares = !file->wanted.size && !files->is_elsewheres && stat(path, &status) == 0 &&
-                    mapped_inode_is_on(map, status.st_dev);
-    return compares ? map->ino : 0;
+    if (!is_wanted(file, view))
+        return NATIVE_REBUILT;
+    if (files->is_elsewheres || !mapped_inode_is_on(map, view->status.st_dev))
+        return NATIVE_UNCHANGED;
+    bool later = files->ended_ns && changed_ns(&view->status) > files->ended_ns;
+    if (view->status.st_ino != map->ino && (!file->wanted.size || (files->ended_exactly && !later)))
+        return NATIVE_REPLACED;
+    return later && !file->wanted.size ? NATIVE_WRITTEN : NATIVE_UNCHANGED;
 }
 
 /* Read FILE at PATH, which is released. */
@@ -152,12 +182,29 @@ static bool read_at(struct native_files *files, struct native_file *file, char *
 {
     if (!path)
         return false;
-    int result = elf_view_open(&file->view, path, inode_for(files, file, path));
+    int result = elf_view_open(&file->view, path);
     free(path);
-    if (!result && is_wanted(file, &file->view) && file->view.elf_mach == files->elf_mach)
-        return true;
+    if (!result && runs(files, &file->view)) {
+        file->change = change_of(files, file, &file->view);
+        file->found = file->view.build_id;
+        file->inode = file->view.status.st_ino;
+        if (!file->change)
+            return true;
+    }
     elf_view_close(&file->view);
     return false;
+}
+
+/* Where perf record keeps a copy of the file. */
+static char *kept_path(const struct build_id *id)
+{
+    char hex[BUILD_ID_HEX_BYTES], *path;
+    const char *home = getenv("HOME");
+    build_id_hex(hex, id);
+    return !home || !id->size ||
+                   asprintf(&path, "%s/.debug/.build-id/%.2s/%s/elf", home, hex, hex + 2) < 0
+               ? NULL
+               : path;
 }
 
 static bool read_below(struct native_files *files, struct native_file *file, const char *root)
@@ -190,11 +237,18 @@ static size_t vdso_bytes(void)
     return bytes;
 }
 
+/* The vdso of a 32-bit process is another one, which this process does not have. */
+static bool is_narrow_vdso(const struct perf_map *map)
+{
+    return map->start <= UINT32_MAX && strcmp(map->filename, vdso_name) == 0;
+}
+
 /* Read the vdso that this kernel gives to all processes, if the kernel is the recording's. */
 static void read_vdso(const struct native_files *files, struct native_file *file)
 {
     const uint8_t *bytes = (const uint8_t *)(uintptr_t)getauxval(AT_SYSINFO_EHDR);
-    if (!bytes || (file->wanted.size == 0 && !kernel_is_this(files->records->file)))
+    if (!bytes || is_narrow_vdso(&file->map->map) ||
+        (file->wanted.size == 0 && !kernel_is_this(files->records->file)))
         return;
     elf_view_of(&file->view, bytes, vdso_bytes());
     if (!is_wanted(file, &file->view) || file->view.elf_mach != files->elf_mach)
@@ -213,14 +267,24 @@ static void read_file(struct native_files *files, struct native_file *file)
         return;
     if (files->root && read_below(files, file, files->root))
         return;
-    if (!read_below(files, file, ""))
-        read_at(files, file, injected_image_beside(files->records->file->path, name));
+    if (read_below(files, file, "") ||
+        read_at(files, file, injected_image_beside(files->records->file->path, name)))
+        return;
+    const enum native_change change = file->change;
+    const struct build_id found = file->found;
+    const uint64_t inode = file->inode;
+    if (read_at(files, file, kept_path(&file->wanted)))
+        return;
+    file->change = change;
+    file->found = found;
+    file->inode = inode;
 }
 
 static int compare_files(const void *left, const void *right)
 {
     const struct native_file *a = left, *b = right;
-    return perf_map_compare_files(&a->map->map, &b->map->map);
+    int order = perf_map_compare_files(&a->map->map, &b->map->map);
+    return order ? order : is_narrow_vdso(&a->map->map) - is_narrow_vdso(&b->map->map);
 }
 
 static struct native_file *add_file(struct native_files *files, const struct recorded_map *map)
@@ -264,6 +328,12 @@ bool native_file_addr(const struct native_files *files, const struct native_file
     return elf_view_addr(&file->view, pc - mapped->start + mapped->pgoff, addr);
 }
 
+bool native_file_unwinds(const struct native_files *files, const struct native_file *file)
+{
+    return file->view.elf_mach == files->elf_mach &&
+           file->view.address_bytes == machine_address_bytes(files->elf_mach);
+}
+
 static int find_in(struct elf_view *view, uint64_t addr, struct unwind_budget *budget,
                    struct cfi_entry *entry)
 {
@@ -271,7 +341,7 @@ static int find_in(struct elf_view *view, uint64_t addr, struct unwind_budget *b
     return found ? found : frame_section_find(&view->debug_frame, addr, budget, entry);
 }
 
-static void open_debug(struct native_files *files, struct native_file *file)
+static void open_debug(const struct native_files *files, struct native_file *file)
 {
     debug_file_open(&file->debug, &file->view, &file->wanted, file->map->map.filename, files->root);
     if (file->debug.elf)
@@ -280,11 +350,12 @@ static void open_debug(struct native_files *files, struct native_file *file)
     mini_debug_open(&file->debug, &file->view);
 }
 
-static void seek_debug(struct native_files *files, struct native_file *file)
+struct elf_view *native_file_debug(const struct native_files *files, struct native_file *file)
 {
     if (!file->debug_sought)
         open_debug(files, file);
     file->debug_sought = true;
+    return &file->debug;
 }
 
 int native_file_entry(struct native_files *files, struct native_file *file, uint64_t addr,
@@ -293,8 +364,7 @@ int native_file_entry(struct native_files *files, struct native_file *file, uint
     int found = find_in(&file->view, addr, budget, entry);
     if (found)
         return found;
-    seek_debug(files, file);
-    return find_in(&file->debug, addr, budget, entry);
+    return find_in(native_file_debug(files, file), addr, budget, entry);
 }
 
 int native_file_function(struct native_files *files, struct native_file *file, uint64_t addr,
@@ -303,8 +373,39 @@ int native_file_function(struct native_files *files, struct native_file *file, u
     int found = elf_view_function(&file->view, addr, function);
     if (found)
         return found;
-    seek_debug(files, file);
-    return elf_view_function(&file->debug, addr, function);
+    return elf_view_function(native_file_debug(files, file), addr, function);
+}
+
+/* ---- What is reported ---- */
+
+static void report_change(const struct native_file *file, struct findings *findings)
+{
+    const struct perf_map *map = &file->map->map;
+    char found[BUILD_ID_HEX_BYTES], wanted[BUILD_ID_HEX_BYTES];
+    build_id_hex(found, &file->found);
+    build_id_hex(wanted, &file->wanted);
+    if (file->change == NATIVE_REBUILT)
+        report_finding(findings, FINDING_FILE_CHANGED,
+                       "%s: rebuilt since the recording: its build-id is %s, the recorded one %s",
+                       map->filename, found[0] ? found : "missing", wanted);
+    else if (file->change == NATIVE_REPLACED)
+        report_finding(findings, FINDING_FILE_CHANGED,
+                       "%s: replaced since it was mapped: its inode is %" PRIu64
+                       ", the recorded one %" PRIu64,
+                       map->filename, (uint64_t)file->inode, map->ino);
+    else
+        report_finding(
+            findings, FINDING_FILE_CHANGED,
+            "%s: changed since its last sample, by its change time; the recording has no "
+            "build-id of it",
+            map->filename);
+}
+
+void native_files_report(const struct native_files *files, struct findings *findings)
+{
+    for (size_t i = 0; i < files->count; i++)
+        if (files->items[i]->change && !files->items[i]->view.elf)
+            report_change(files->items[i], findings);
 }
 
 static void free_nothing(void *node)

@@ -8,6 +8,7 @@
 #include "injector/log/lines/line_entry.h"
 #include "injector/profile/frame_name.h"
 #include "injector/recording/host/injected_image.h"
+#include "injector/recording/perf_data/perf_format.h"
 #include "injector/text/file_name.h"
 
 #include <stdio.h>
@@ -20,6 +21,7 @@ enum { FIRST_SIZE = 4096 };
  */
 #define KERNEL_CODE (UINT64_C(1) << 32)
 #define KERNEL_TOLD (UINT64_C(1) << 33)
+#define OTHER_MODES (UINT64_C(1) << 34) /* + cpumode */
 
 struct address_key {
     uint64_t pc;
@@ -162,6 +164,7 @@ static int add_jit_named(struct address_names *names, const struct frame_name *n
                                      .module = add_text(names, module, strlen(module)),
                                      .file = add_text(names, source.file.text, source.file.bytes),
                                      .line = source.line,
+                                     .column = name->file ? name->column : 0,
                                      .tier = add_text(names, name->tier, strlen(name->tier)),
                                      .kind = name->interpreted ? FRAME_INTERPRETER : FRAME_JIT,
                                      .inlined = inlined || name->inlined};
@@ -292,7 +295,7 @@ static int add_place(struct address_names *names, const struct native_place *pla
     return add_frame_at(names, &frame, (struct address_frame){.line = line_in(start.file, &at)});
 }
 
-static int add_places(struct address_names *names, const struct native_file *file, uint64_t addr)
+static int add_places(struct address_names *names, struct native_file *file, uint64_t addr)
 {
     struct native_place places[NATIVE_PLACES];
     const char *path = file->map->map.filename;
@@ -317,6 +320,20 @@ static int add_places(struct address_names *names, const struct native_file *fil
     return result;
 }
 
+/* Tell, once for each file, that FILE's names would be those of another one. */
+static int note_change(struct address_names *names, struct native_file *file)
+{
+    struct call_profile *to = names->to;
+    const char *module = file_name_of(file->map->map.filename);
+    if (!file->change || file->is_told)
+        return 0;
+    file->is_told = true;
+    if (array_reserve(to->changed, to->changed_count, to->changed_capacity))
+        return -1;
+    to->changed[to->changed_count] = add_text(names, module, strlen(module));
+    return to->changed[to->changed_count++] == PROFILE_NOTHING ? -1 : 0;
+}
+
 static int add_mapped(struct address_names *names, uint32_t what, uint64_t pc)
 {
     if (what == SPACE_NOTHING)
@@ -326,7 +343,8 @@ static int add_mapped(struct address_names *names, uint32_t what, uint64_t pc)
     if (!file)
         return -1;
     if (!native_file_addr(names->files, file, what, pc, &addr))
-        return add_unknown(names, &names->source->records->maps[what].map);
+        return note_change(names, file) ||
+               add_unknown(names, &names->source->records->maps[what].map);
     return add_places(names, file, addr);
 }
 
@@ -355,6 +373,25 @@ static int name_kernel(struct address_names *names, uint64_t pc, uint64_t what)
     return add_frame(names, &frame);
 }
 
+static int name_mode(struct address_names *names, uint64_t mode)
+{
+    const char *name = mode == PERF_MISC_HYPERVISOR     ? "[hypervisor]"
+                       : mode == PERF_MISC_GUEST_KERNEL ? "[guest kernel]"
+                       : mode == PERF_MISC_GUEST_USER   ? "[guest user]"
+                                                        : "[unknown]";
+    const struct call_frame frame = {.name = add_text(names, name, strlen(name)),
+                                     .kind = FRAME_UNKNOWN};
+    return add_frame(names, &frame);
+}
+
+static int name_any(struct address_names *names, struct address_key key)
+{
+    if (key.what >= OTHER_MODES)
+        return name_mode(names, key.what - OTHER_MODES);
+    return key.what >= KERNEL_CODE ? name_kernel(names, key.pc, key.what)
+                                   : name_user(names, (uint32_t)key.what, key.pc);
+}
+
 static int ask(struct address_names *names, uint64_t what, uint64_t pc,
                struct address_frames *frames)
 {
@@ -365,8 +402,7 @@ static int ask(struct address_names *names, uint64_t what, uint64_t pc,
     if (!place->count) {
         size_t first = names->frame_count;
         names->place = (struct call_place){0};
-        if (what >= KERNEL_CODE ? name_kernel(names, pc, what)
-                                : name_user(names, (uint32_t)what, pc))
+        if (name_any(names, key))
             return -1;
         uint32_t number = names->place.file == PROFILE_NOTHING
                               ? PROFILE_NOTHING
@@ -391,6 +427,11 @@ int address_names_of_kernel(struct address_names *names, uint64_t pc, struct lif
 {
     size_t code = kernel_code_at(&names->source->records->kernel_code, pc, moment);
     return ask(names, code == NO_KERNEL_CODE ? KERNEL_CODE : KERNEL_TOLD | code, pc, frames);
+}
+
+int address_names_of_mode(struct address_names *names, unsigned mode, struct address_frames *frames)
+{
+    return ask(names, OTHER_MODES + mode, 0, frames);
 }
 
 int address_names_begin(struct address_names *names, struct call_profile *to,

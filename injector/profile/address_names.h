@@ -46,12 +46,15 @@ struct address_frames {
 int address_names_begin(struct address_names *names, struct call_profile *to,
                         const struct space_source *source, struct native_files *files);
 
-/* The frames of user code at PC, in WHAT, a number of address_space_at; and of the kernel's code
- * that was at PC at MOMENT.  Return 0, or -1 without memory. */
+/* The frames of user code at PC, in WHAT, a number of address_space_at; of the kernel's code that
+ * was at PC at MOMENT; and of code in MODE, another cpumode, which has no names here.  Return 0, or
+ * -1 without memory. */
 int address_names_of_user(struct address_names *names, uint32_t what, uint64_t pc,
                           struct address_frames *frames);
 int address_names_of_kernel(struct address_names *names, uint64_t pc, struct life_moment moment,
                             struct address_frames *frames);
+int address_names_of_mode(struct address_names *names, unsigned mode,
+                          struct address_frames *frames);
 
 /* LINE of FILE, as a line of FRAME's: 0 if it is another file's. */
 uint32_t address_names_line(const struct call_profile *profile, uint32_t frame, uint32_t file,

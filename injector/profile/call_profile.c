@@ -291,6 +291,7 @@ void call_profile_free(struct call_profile *profile)
     free(profile->text);
     free(profile->strings);
     free(profile->frames);
+    free(profile->changed);
     free(profile->nodes);
     free(profile->places);
     free(profile->samples);

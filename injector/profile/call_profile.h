@@ -28,6 +28,7 @@ struct call_frame {
     uint32_t module;  /* the file that it is in, without directories; "" if none is known */
     uint32_t file;    /* of its source; "" if it is not known */
     uint32_t line;    /* where it begins there; 0: not known */
+    uint32_t column;  /* in that line, where its name says it; 0: not known */
     uint32_t tier;    /* which of the JIT's compilers made it; "" if its name doesn't say */
     uint32_t kind;    /* enum frame_kind */
     uint32_t inlined; /* 1: it has no frame of its own */
@@ -92,6 +93,8 @@ struct call_profile {
     size_t thread_count, thread_capacity;
     struct profile_event *events;
     size_t event_count, event_capacity;
+    uint32_t *changed; /* strings: modules of which another file ran than the one that is there */
+    size_t changed_count, changed_capacity;
     bool has_long_chains; /* some may be cut: cut_chains_count tells */
     struct entry_index string_index, frame_index, node_index, place_index, thread_index;
 };

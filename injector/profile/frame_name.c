@@ -32,6 +32,7 @@ static void take_place(struct frame_name *result)
     result->file = place.file;
     result->file_bytes = place.file_bytes;
     result->line = place.line;
+    result->column = place.column;
     result->name_bytes = place.name_bytes;
 }
 

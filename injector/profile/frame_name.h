@@ -1,7 +1,7 @@
 /* Splits a symbol into the function's name as people know it and the other facts that the runtime
  * put in it.
  *
- *     JS:*hot /srv/app.js:12:5         hot, TurboFan, /srv/app.js:12
+ *     JS:*hot /srv/app.js:12:5         hot, TurboFan, /srv/app.js:12:5
  *     JS:~                             (anonymous), bytecode: the interpreter
  *     py::leaf:/srv/work.py            leaf, /srv/work.py
  *     JS:fib-3-liftoff                 fib, Liftoff, number 3
@@ -20,9 +20,9 @@ struct frame_name {
     size_t name_bytes;
     const char *file; /* in SYMBOL; or NULL */
     size_t file_bytes;
-    uint32_t line;       /* 0: not known */
-    const char *number;  /* in its module of WebAssembly; in SYMBOL */
-    size_t number_bytes; /* 0: it has none */
+    uint32_t line, column; /* 0: not known */
+    const char *number;    /* in its module of WebAssembly; in SYMBOL */
+    size_t number_bytes;   /* 0: it has none */
     char tier[TIER_TEXT_BYTES];
     bool inlined, interpreted;
 };

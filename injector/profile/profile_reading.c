@@ -3,6 +3,7 @@
 
 #include "injector/arrays/array.h"
 #include "injector/files/interruption.h"
+#include "injector/history/process/inlined_calls.h"
 #include "injector/profile/address_names.h"
 #include "injector/profile/group_counts.h"
 #include "injector/profile/profile_events.h"
@@ -67,66 +68,144 @@ static int add_frames(struct profile_run *run, const struct address_frames *foun
     return 0;
 }
 
-static int add_user(struct profile_run *run, uint32_t what, uint64_t pc)
-{
-    struct address_frames found;
-    return address_names_of_user(&run->names, what, pc, &found) || add_frames(run, &found) ? -1 : 0;
-}
-
-static int add_kernel(struct profile_run *run, uint64_t pc)
-{
-    struct address_frames found;
-    return address_names_of_kernel(&run->names, pc, run->moment, &found) || add_frames(run, &found)
-               ? -1
-               : 0;
-}
-
 /* The number of the owner of PC in SPACE; NULL: the process is not known. */
 static uint32_t what_is_at(const struct address_space *space, uint64_t pc)
 {
     return space ? address_space_at(space, pc) : SPACE_NOTHING;
 }
 
-/* The chain in SAMPLE, as it was recorded: the first address behind a mark is where it was, those
- * behind it are return addresses. */
-static int add_chain(struct profile_run *run, const struct perf_sample *sample,
-                     const struct address_space *space)
+/* ---- Addresses of a stack ---- */
+
+/* A sample's stack: its chain, then what was walked of its copy. */
+struct whole_stack {
+    struct profile_run *run;
+    const struct perf_sample *sample;
+    const struct address_space *space;
+    struct stack_reading reading;
+    struct stack_address address; /* the one at hand */
+    size_t walked;                /* so many have been taken of walker.ips */
+};
+
+/* The next address.  Returns false if there is none. */
+static bool take_next(struct whole_stack *stack)
 {
-    uint64_t context = PERF_CONTEXT_USER;
-    bool innermost = true;
-    for (size_t i = 0; i < sample->chain.count && run->frame_count < MOST_FRAMES; i++) {
-        uint64_t ip = perf_get_u64(sample->chain.entries + 8 * i), pc = innermost ? ip : ip - 1;
-        if (ip >= PERF_CONTEXT_LOWEST) {
-            context = ip;
-            innermost = true;
-            continue;
-        }
-        innermost = false;
-        if (context == PERF_CONTEXT_KERNEL ? add_kernel(run, pc)
-                                           : add_user(run, what_is_at(space, pc), pc))
+    const struct stack_walker *walker = &stack->run->walker;
+    const struct perf_sample *sample = stack->sample;
+    bool begun = stack->reading.begun || stack->walked;
+    if (stack_reading_next(&stack->reading, &stack->address))
+        return true;
+    if (stack->walked == walker->ip_count)
+        return false;
+    stack->address =
+        (struct stack_address){.ip = walker->ips[stack->walked++], .mode = PERF_MISC_USER};
+    if (!begun && (sample->has & PERF_SAMPLE_IP) && perf_sample_mode(sample) == PERF_MISC_USER)
+        stack->address.seen = sample->ip;
+    return true;
+}
+
+/* The frames at PC, of MODE. */
+static int name(const struct whole_stack *stack, unsigned mode, uint64_t pc,
+                struct address_frames *found)
+{
+    struct address_names *names = &stack->run->names;
+    if (mode == PERF_MISC_USER)
+        return address_names_of_user(names, what_is_at(stack->space, pc), pc, found);
+    if (mode == PERF_MISC_KERNEL)
+        return address_names_of_kernel(names, pc, stack->run->moment, found);
+    return address_names_of_mode(names, mode, found);
+}
+
+static int name_ip(const struct whole_stack *stack, struct address_frames *found)
+{
+    return name(stack, perf_sample_mode(stack->sample), stack->sample->ip, found);
+}
+
+/* The function itself, without what is inlined in it. */
+static uint32_t function_of(const struct address_frames *found)
+{
+    return found->frames[found->count - 1].frame;
+}
+
+/* Whether inject put it there, in front of the function in which it is inlined. */
+static bool stands_in(const struct address_frames *found)
+{
+    return found->frames[found->count - 1].stands_in;
+}
+
+/* What inject put in front of a caller is named by its own address, which is no return address. */
+static int name_address(const struct whole_stack *stack, struct address_frames *found)
+{
+    const struct stack_address *address = &stack->address;
+    if (address->called && address->ip % INLINED_CALL_BYTES == 0) {
+        if (name(stack, address->mode, address->ip, found))
             return -1;
+        if (stands_in(found))
+            return 0;
     }
+    return name(stack, address->mode, address->called ? address->ip - 1 : address->ip, found);
+}
+
+/* The frames of the address at hand, at SEEN if that is of the same function. */
+static int name_exactly(const struct whole_stack *stack, uint64_t seen,
+                        struct address_frames *found)
+{
+    struct address_frames exact;
+    if (name_address(stack, found))
+        return -1;
+    if (!seen || (seen == stack->address.ip && !stack->address.called) || stands_in(found))
+        return 0;
+    uint32_t function = function_of(found);
+    if (name(stack, stack->address.mode, seen, &exact))
+        return -1;
+    if (function_of(&exact) != function)
+        return name_address(stack, found);
+    *found = exact;
     return 0;
 }
 
-/* The user's stack in SAMPLE, which is walked now. */
-static int add_walked(struct profile_run *run, const struct perf_sample *sample,
-                      const struct address_space *space)
+/* Whether the sample's own address is the first one that STACK, of which none was taken, has in a
+ * function: 1 or 0, or -1 without memory.  A precise event tells where the processor was before the
+ * interrupt: that may have been a call or a return ago. */
+static int begins_at_ip(struct whole_stack stack)
 {
-    stack_walk(&run->walker, sample, space, MOST_FRAMES);
-    for (size_t i = 0; !run->walker.no_memory && i < run->walker.ip_count; i++)
-        if (add_user(run, run->walker.frames[i].what, run->walker.ips[i]))
+    struct address_frames found;
+    bool first = true;
+    uint32_t function;
+    do {
+        if (!take_next(&stack) || stack.address.mode != perf_sample_mode(stack.sample))
+            return 0;
+        if (first && stack.address.seen == stack.address.ip)
+            return 1;
+        first = false;
+        if (name_address(&stack, &found))
             return -1;
-    return run->walker.no_memory ? -1 : 0;
+    } while (stands_in(&found));
+    function = function_of(&found);
+    if (name_ip(&stack, &found))
+        return -1;
+    return function_of(&found) == function;
 }
 
-/* Add the sampled address, if the sample has no more. */
-static int add_ip(struct profile_run *run, const struct perf_sample *sample,
-                  const struct address_space *space)
+/* Add the frames of STACK, the sample's own address in front. */
+static int add_stack(struct profile_run *run, struct whole_stack *stack)
 {
-    return perf_sample_mode(sample) == PERF_MISC_USER
-               ? add_user(run, what_is_at(space, sample->ip), sample->ip)
-               : add_kernel(run, sample->ip);
+    struct address_frames found;
+    bool has_ip = stack->sample->has & PERF_SAMPLE_IP;
+    int begins = has_ip ? begins_at_ip(*stack) : 1;
+    uint64_t seen = 0;
+    if (begins < 0 || (!begins && (name_ip(stack, &found) || add_frames(run, &found))))
+        return -1;
+    while (run->frame_count < MOST_FRAMES && take_next(stack)) {
+        if (stack->address.seen)
+            seen = stack->address.seen;
+        if (name_exactly(stack, seen, &found) || add_frames(run, &found))
+            return -1;
+        if (!stands_in(&found))
+            seen = 0;
+    }
+    if (!run->frame_count && (name_ip(stack, &found) || add_frames(run, &found)))
+        return -1;
+    return 0;
 }
 
 /* ---- A sample ---- */
@@ -183,14 +262,16 @@ static int find_stack(struct profile_run *run, const struct walk_sample *asked,
     run->frame_count = 0;
     run->place = 0;
     run->moment = (struct life_moment){asked->time_ns, UINT64_MAX};
-    if (user_stacks_read(&sample, format, &record)) {
-        run->to->has_long_chains |= cut_chains_may_be(&sample);
-        if (add_chain(run, &sample, space) ||
-            (space && run->unwinds && sample_type_has_stack(format->sample_type) &&
-             sample.user_registers.values && add_walked(run, &sample, space)))
-            return -1;
-    }
-    if (!run->frame_count && add_ip(run, &sample, space))
+    run->walker.ip_count = 0;
+    bool whole = user_stacks_read(&sample, format, &record);
+    run->to->has_long_chains |= whole && cut_chains_may_be(&sample);
+    if (!whole)
+        sample.chain.count = 0;
+    else if (space && run->unwinds && sample_type_has_stack(format->sample_type) &&
+             sample.user_registers.values)
+        stack_walk(&run->walker, &sample, space, MOST_FRAMES);
+    struct whole_stack stack = {run, &sample, space, stack_reading_begin(&sample), {0}, 0};
+    if (run->walker.no_memory || add_stack(run, &stack))
         return -1;
     for (size_t i = run->frame_count; i--;)
         if ((node = call_profile_add_line(run->to, node, run->frames[i].frame,
@@ -324,6 +405,7 @@ int profile_reading_go(struct call_profile *to, const struct profile_source *sou
     }
     bool wrong = false;
     result = result || profile_events_check_periods(to, &wrong);
+    native_files_report(&run.walker.files, findings);
     end(&run);
     interruption_look();
     if (wrong)

@@ -2,14 +2,14 @@
  *
  *     offset  size  what
  *          0     8  "pjrun\r\n\x1a"
- *          8     4  version: 2
+ *          8     4  version: 3; version 2, which is read too, has no columns
  *         12     4  bytes of the body, at most 64 MiB
  *         16     -  the body, as one zstd frame with a checksum, up to the end of the file
  *
  * The body, each number in LEB128, each list behind its length, and nothing behind the last:
  *
  *     strings   bytes, then as many; string 0 is "", and not in the list
- *     frames    strings: name, module, file; line; string: tier; kind; inlined
+ *     frames    strings: name, module, file; line; column; string: tier; kind; inlined
  *     nodes     parent, frame; the root, node 0, is not in the list
  *     places    offset in the code, line, string: file; place 0, not known, is not in the list
  *     threads   strings: name, its process's name
@@ -32,7 +32,12 @@
  * (compare/kept_runs/bench_list.h). */
 #define BENCH_LIST_NAME "bench.txt"
 
-enum { RUN_FILE_VERSION = 2, RUN_FILE_MOST_BYTES = 64 << 20, RUN_FILE_MOST_SAMPLES = 1 << 22 };
+enum {
+    RUN_FILE_VERSION = 3,
+    RUN_FILE_OLDEST = 2,
+    RUN_FILE_MOST_BYTES = 64 << 20,
+    RUN_FILE_MOST_SAMPLES = 1 << 22
+};
 
 /* Write PROFILE to PATH, which appears whole or not at all.  Returns 0, or -1 with the failure text
  * set. */
@@ -55,8 +60,9 @@ int run_file_read(struct call_profile *profile, const char *path, enum run_sampl
 int run_file_parse(struct call_profile *profile, const char *path, const uint8_t *bytes,
                    size_t size, enum run_samples samples, struct findings *findings);
 
-/* The same of its body; PROFILE has begun. */
-int run_file_parse_body(struct call_profile *profile, const char *path, const uint8_t *body,
-                        size_t size, enum run_samples samples, struct findings *findings);
+/* The same of its body, of one of the VERSIONs; PROFILE has begun. */
+int run_file_parse_body(struct call_profile *profile, const char *path, uint32_t version,
+                        const uint8_t *body, size_t size, enum run_samples samples,
+                        struct findings *findings);
 
 #endif

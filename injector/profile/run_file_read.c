@@ -32,6 +32,7 @@ struct run_reading {
     struct byte_cursor cursor;
     struct number_table strings, frames, nodes, places, threads;
     size_t events;
+    uint32_t version;
     enum run_samples samples;
     uint64_t sample_count; /* of RUN_EACH */
 };
@@ -133,7 +134,7 @@ static uint32_t string_of(struct run_reading *reading)
 
 static int read_frames(struct run_reading *reading)
 {
-    size_t count = length(reading, 7);
+    size_t count = length(reading, reading->version == RUN_FILE_OLDEST ? 7 : 8);
     if (is_broken(reading) || begin_table(reading, &reading->frames, count))
         return -1;
     for (size_t i = 0; i < count; i++) {
@@ -142,6 +143,8 @@ static int read_frames(struct run_reading *reading)
         frame.module = string_of(reading);
         frame.file = string_of(reading);
         frame.line = number_below(reading, UINT32_MAX, "a line over 4 294 967 294");
+        if (reading->version > RUN_FILE_OLDEST)
+            frame.column = number_below(reading, UINT32_MAX, "a column over 4 294 967 294");
         frame.tier = string_of(reading);
         frame.kind = number_below(reading, FRAME_KINDS, "there is no such kind of frame");
         frame.inlined = number_below(reading, 2, "inlined is neither 0 nor 1");
@@ -276,10 +279,11 @@ static void free_tables(struct run_reading *reading)
     free(reading->threads.numbers);
 }
 
-int run_file_parse_body(struct call_profile *profile, const char *path, const uint8_t *body,
-                        size_t size, enum run_samples samples, struct findings *findings)
+int run_file_parse_body(struct call_profile *profile, const char *path, uint32_t version,
+                        const uint8_t *body, size_t size, enum run_samples samples,
+                        struct findings *findings)
 {
-    struct run_reading reading = {path, findings, profile, .samples = samples};
+    struct run_reading reading = {path, findings, profile, .version = version, .samples = samples};
     reading.cursor = byte_cursor_over(body, size, false);
     int result = read_body(&reading);
     free_tables(&reading);
@@ -293,7 +297,7 @@ static int check_header(struct run_reading *reading, const uint8_t *bytes, size_
 {
     struct byte_cursor cursor = byte_cursor_over(bytes, size, false);
     const uint8_t *begin = cursor_bytes(&cursor, sizeof magic);
-    uint32_t version = cursor_u32(&cursor);
+    reading->version = cursor_u32(&cursor);
     *body_bytes = cursor_u32(&cursor);
     if (!begin || memcmp(begin, magic, sizeof magic))
         return report_failure(reading->findings, "%s: is no run that perfjit bench has kept",
@@ -301,10 +305,11 @@ static int check_header(struct run_reading *reading, const uint8_t *bytes, size_
     if (cursor.failed)
         return report_failure(reading->findings, "%s: byte %zu: it ends here, inside its header",
                               reading->path, size);
-    if (version != RUN_FILE_VERSION)
+    if (reading->version < RUN_FILE_OLDEST || reading->version > RUN_FILE_VERSION)
         return report_failure(reading->findings,
-                              "%s: byte 8: version %" PRIu32 "; this perfjit reads version %d",
-                              reading->path, version, RUN_FILE_VERSION);
+                              "%s: byte 8: version %" PRIu32
+                              "; this perfjit reads versions %d to %d",
+                              reading->path, reading->version, RUN_FILE_OLDEST, RUN_FILE_VERSION);
     if (*body_bytes > RUN_FILE_MOST_BYTES)
         return report_failure(reading->findings, "%s: byte 12: a body of %" PRIu32 " bytes",
                               reading->path, *body_bytes);
@@ -328,7 +333,8 @@ int run_file_parse(struct call_profile *profile, const char *path, const uint8_t
     int result = ZSTD_isError(got) || got != body_bytes
                      ? report_failure(findings, "%s: its body is cut short or damaged: %s", path,
                                       ZSTD_isError(got) ? ZSTD_getErrorName(got) : "it is shorter")
-                     : run_file_parse_body(profile, path, body, body_bytes, samples, findings);
+                     : run_file_parse_body(profile, path, reading.version, body, body_bytes,
+                                           samples, findings);
     free(body);
     return result;
 }

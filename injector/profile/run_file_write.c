@@ -86,8 +86,8 @@ static void put_tables(struct byte_sink *sink, const struct call_profile *profil
     sink_uleb(sink, profile->frame_count);
     for (size_t i = 0; i < profile->frame_count; i++) {
         const struct call_frame *frame = &profile->frames[i];
-        const uint32_t fields[] = {frame->name, frame->module, frame->file,   frame->line,
-                                   frame->tier, frame->kind,   frame->inlined};
+        const uint32_t fields[] = {frame->name,   frame->module, frame->file, frame->line,
+                                   frame->column, frame->tier,   frame->kind, frame->inlined};
         for (size_t k = 0; k < sizeof fields / sizeof fields[0]; k++)
             sink_uleb(sink, fields[k]);
     }

@@ -33,7 +33,7 @@ static size_t limit_of(const struct sample_format *format, size_t longest)
 /* BPF's chains have another limit. */
 static bool is_cut_by_kernel(const struct sample_format *format)
 {
-    return sample_type_has_chain_alone(format->sample_type) && !format->off_cpu;
+    return sample_format_has_chain_alone(format) && !format->off_cpu;
 }
 
 bool cut_chains_may_be(const struct perf_sample *sample)

@@ -16,14 +16,25 @@ struct life_moment life_moment_of(const struct recorded_map *map)
     return (struct life_moment){map->time_ns, map->record.number};
 }
 
+/* A guest's kernel has the pid of the process that runs the guest, and addresses of its own. */
+static bool is_of_guest(const struct perf_record *record)
+{
+    unsigned mode = record->misc & PERF_MISC_CPUMODE_MASK;
+    return mode == PERF_MISC_GUEST_KERNEL || mode == PERF_MISC_GUEST_USER;
+}
+
 static int add_map(struct records *records, const struct perf_record *record)
 {
+    if (is_of_guest(record))
+        return 0;
     if (array_reserve(records->maps, records->map_count, records->map_capacity))
         return -1;
     struct recorded_map *map = &records->maps[records->map_count];
     if (!perf_record_map(records->file, record, &map->map))
         return 0;
     map->record = *record;
+    map->text = NULL;
+    map->text_gap = map->text_stays = false;
     map->time_ns = 0;
     perf_record_time(records->file, record, &map->time_ns);
     map->synthesized = map->time_ns == 0;

@@ -19,6 +19,10 @@ struct recorded_map {
     uint64_t time_ns; /* if synthesized late, when that program began; 0: before the recording */
     bool synthesized;
     bool late; /* synthesized after samples: a reader applies it in file order */
+    const struct recorded_map *text; /* of memory: the mapping of the file whose text it is, moved
+                                      * (moved_text.h); or NULL */
+    bool text_gap;                   /* that one ends where the memory begins */
+    bool text_stays;                 /* it is the program's, which is never unmapped */
     struct perf_record record;
 };
 

@@ -204,10 +204,26 @@ struct thread_sweep thread_sweep_begin(const struct thread_list *list, uint32_t 
 
 static struct live_thread *find(const struct thread_sweep *sweep, uint32_t tid)
 {
-    for (size_t i = 0; i < sweep->count; i++)
-        if (sweep->threads[i].tid == tid)
-            return &sweep->threads[i];
-    return NULL;
+    struct address_place place;
+    const struct address_range *range = address_map_find(&sweep->numbers, tid, &place);
+    return range && range->start <= tid ? &sweep->threads[range->value] : NULL;
+}
+
+static int set_number(struct thread_sweep *sweep, size_t number)
+{
+    uint64_t tid = sweep->threads[number].tid;
+    return address_map_set(&sweep->numbers, tid, tid + 1, (uint32_t)number);
+}
+
+/* THREAD is known from now on, or anew. */
+static int begin_age(struct thread_sweep *sweep, const struct live_thread *thread)
+{
+    if (thread->tid == sweep->pid)
+        return 0;
+    if (array_reserve(sweep->ages, sweep->age_count, sweep->age_capacity))
+        return -1;
+    sweep->ages[sweep->age_count++] = (struct thread_age){thread->since_ns, thread->tid};
+    return 0;
 }
 
 static struct live_thread *find_or_add(struct thread_sweep *sweep, uint32_t tid, uint64_t time_ns)
@@ -215,21 +231,31 @@ static struct live_thread *find_or_add(struct thread_sweep *sweep, uint32_t tid,
     struct live_thread *thread = find(sweep, tid);
     if (thread)
         return thread;
-    if (array_reserve(sweep->threads, sweep->count, sweep->capacity))
+    if (array_reserve(sweep->threads, sweep->count, sweep->capacity) || sweep->count >= UINT32_MAX)
         return NULL;
-    sweep->threads[sweep->count] = (struct live_thread){tid, time_ns, THREAD_NO_NAMESPACES};
-    return &sweep->threads[sweep->count++];
+    thread = &sweep->threads[sweep->count];
+    *thread = (struct live_thread){tid, time_ns, THREAD_NO_NAMESPACES};
+    return begin_age(sweep, thread) || set_number(sweep, sweep->count++) ? NULL : thread;
 }
 
-static void end_thread(struct thread_sweep *sweep, const struct thread_event *event)
+/* The last one takes its number. */
+static int remove_thread(struct thread_sweep *sweep, struct live_thread *thread)
+{
+    size_t number = (size_t)(thread - sweep->threads);
+    if (address_map_clear(&sweep->numbers, thread->tid, thread->tid + UINT64_C(1)))
+        return -1;
+    *thread = sweep->threads[--sweep->count];
+    return number < sweep->count ? set_number(sweep, number) : 0;
+}
+
+static int end_thread(struct thread_sweep *sweep, const struct thread_event *event)
 {
     struct live_thread *thread = find(sweep, event->tid);
-    if (thread)
-        *thread = sweep->threads[--sweep->count];
     if (event->tid == sweep->pid) {
         sweep->main_ended = true;
         sweep->main_end_ns = event->time_ns;
     }
+    return thread ? remove_thread(sweep, thread) : 0;
 }
 
 /* The kernel's last samples in a main thread may come after its EXIT. */
@@ -241,32 +267,43 @@ static void note_main(struct thread_sweep *sweep, const struct thread_event *eve
         sweep->late = sweep->main_ended;
 }
 
+static void forget_all(struct thread_sweep *sweep)
+{
+    address_map_free(&sweep->numbers);
+    sweep->count = 0;
+}
+
 /* No other thread survives an exec. */
-static void keep_main(struct thread_sweep *sweep)
+static int keep_main(struct thread_sweep *sweep)
 {
     const struct live_thread *main_thread = find(sweep, sweep->pid);
-    if (main_thread)
+    bool lives = main_thread != NULL;
+    if (lives)
         sweep->threads[0] = *main_thread;
-    sweep->count = main_thread != NULL;
+    forget_all(sweep);
+    sweep->count = lives;
+    return lives ? set_number(sweep, 0) : 0;
 }
 
 static int play(struct thread_sweep *sweep, size_t index)
 {
     const struct thread_event *event = &sweep->list->events[index];
-    if (event->kind == THREAD_ENDED) {
-        end_thread(sweep, event);
-        return 0;
-    }
-    if (event->exec)
-        keep_main(sweep);
+    if (event->kind == THREAD_ENDED)
+        return end_thread(sweep, event);
+    if (event->exec && keep_main(sweep))
+        return -1;
     if (event->kind == THREAD_FORKED)
-        sweep->count = 0;
+        forget_all(sweep);
     size_t count = sweep->count;
     struct live_thread *thread = find_or_add(sweep, event->tid, event->time_ns);
     if (!thread)
         return -1;
-    if (event->kind == THREAD_BORN)
+    if (event->kind == THREAD_BORN) {
+        bool again = sweep->count == count && thread->since_ns != event->time_ns;
         *thread = (struct live_thread){event->tid, event->time_ns, THREAD_NO_NAMESPACES};
+        if (again && begin_age(sweep, thread))
+            return -1;
+    }
     if (event->kind == THREAD_NAMESPACES)
         thread->namespaces = index;
     note_main(sweep, event, event->kind == THREAD_BORN || sweep->count > count);
@@ -281,20 +318,22 @@ int thread_sweep_to(struct thread_sweep *sweep, uint64_t time_ns)
     return 0;
 }
 
-uint32_t thread_sweep_speaker(const struct thread_sweep *sweep)
+uint32_t thread_sweep_speaker(struct thread_sweep *sweep)
 {
-    const struct live_thread *oldest = NULL;
     if (!sweep->main_ended)
         return sweep->pid;
-    for (size_t i = 0; i < sweep->count; i++) {
-        const struct live_thread *thread = &sweep->threads[i];
-        if (thread->tid != sweep->pid && (!oldest || thread->since_ns < oldest->since_ns))
-            oldest = thread;
+    for (; sweep->oldest < sweep->age_count; sweep->oldest++) {
+        const struct thread_age *age = &sweep->ages[sweep->oldest];
+        const struct live_thread *thread = find(sweep, age->tid);
+        if (thread && thread->since_ns == age->since_ns)
+            return age->tid;
     }
-    return oldest ? oldest->tid : sweep->pid;
+    return sweep->pid;
 }
 
 void thread_sweep_end(struct thread_sweep *sweep)
 {
+    address_map_free(&sweep->numbers);
+    free(sweep->ages);
     free(sweep->threads);
 }

@@ -7,6 +7,7 @@
 #ifndef PERFJIT_THREAD_LIST_H
 #define PERFJIT_THREAD_LIST_H
 
+#include "injector/arrays/address_map.h"
 #include "injector/recording/perf_data/perf_record.h"
 
 #include <stddef.h>
@@ -70,6 +71,12 @@ struct live_thread {
     size_t namespaces; /* index of the event with its NAMESPACES record, or the above */
 };
 
+/* Which thread is known since when. */
+struct thread_age {
+    uint64_t since_ns;
+    uint32_t tid;
+};
+
 /* The threads of one process as time advances. */
 struct thread_sweep {
     const struct thread_list *list;
@@ -77,6 +84,9 @@ struct thread_sweep {
     size_t next, end; /* events */
     struct live_thread *threads;
     size_t count, capacity;
+    struct address_map numbers; /* in THREADS, by tid */
+    struct thread_age *ages;    /* of all threads but the main one, by age; some live no more */
+    size_t age_count, age_capacity, oldest;
     bool main_ended; /* the main thread has */
     bool late;       /* and another one became known after that */
     uint64_t main_end_ns;
@@ -106,7 +116,7 @@ int thread_sweep_to(struct thread_sweep *sweep, uint64_t time_ns);
 /* The thread that added records name: the main thread, or the oldest live one if the main thread
  * has ended.  perf 7 forgets a thread that has ended, and would create an empty main thread for a
  * record that names it. */
-uint32_t thread_sweep_speaker(const struct thread_sweep *sweep);
+uint32_t thread_sweep_speaker(struct thread_sweep *sweep);
 
 void thread_sweep_end(struct thread_sweep *sweep);
 

@@ -13,7 +13,7 @@ static bool shorten_slot(int16_t *slot, const struct register_rule *rule)
     }
     *slot = (int16_t)(rule->offset / WORD);
     return rule->kind == REGISTER_AT_OFFSET && rule->offset % WORD == 0 &&
-           rule->offset / WORD > INT16_MIN && rule->offset / WORD < INT16_MAX;
+           rule->offset / WORD > SLOT_LOST && rule->offset / WORD < INT16_MAX;
 }
 
 static bool is_saved(const struct machine *machine, unsigned reg)
@@ -95,7 +95,9 @@ enum unwind_result unwind_by_rule(struct unwind_step *step, const struct unwind_
         return UNWIND_WRONG;
     step->cfa = cfa;
     for (size_t i = 0; i < machine->saved_count; i++)
-        if (rule->slots[i] != SLOT_SAME && rule->slots[i] != SLOT_UNDEFINED)
+        if (rule->slots[i] == SLOT_LOST)
+            caller.known &= ~(UINT64_C(1) << machine->saved[i]);
+        else if (rule->slots[i] != SLOT_SAME && rule->slots[i] != SLOT_UNDEFINED)
             load_register(step, frame, cfa + (uint64_t)(int64_t)rule->slots[i] * WORD,
                           machine->saved[i], &caller);
     if (rule->slots[0] == SLOT_UNDEFINED)
@@ -264,14 +266,74 @@ static enum unwind_result try_top(struct unwind_step *step, struct unwind_frame 
     return go_on(step, frame, pc, false);
 }
 
-enum unwind_result unwind_by_place(struct unwind_step *step, enum code_place place,
+/* Whether a caller's return address may stand in front of the frame record: then code that never
+ * set the frame pointer would be left out.  Where no word can be one, the record is this frame's
+ * own, for a call pushes its return address below all that its callers have. */
+static bool may_leave_out(struct unwind_step *step, const struct unwind_frame *frame)
+{
+    const struct machine *machine = step->machine;
+    uint64_t fp = frame->registers[machine->fp], at = frame->registers[machine->sp];
+    if (frame->innermost && unwind_frame_knows(frame, machine->link_register) &&
+        step->returns_to(step->context,
+                         frame->registers[machine->link_register] & machine->address_mask))
+        return true;
+    for (at = (at + WORD - 1) / WORD * WORD; at < fp && user_stack_has(step->stack, at, WORD);
+         at += WORD)
+        if (step->returns_to(step->context,
+                             user_stack_word(step->stack, at) & machine->address_mask))
+            return true;
+    return false;
+}
+
+/* By the frame pointer of code of which the prologue is not known.  What nothing leads to may be of
+ * another function than the log says: a JVM's interpreter has many in one. */
+static enum unwind_result try_unproven(struct unwind_step *step, const struct unwind_rule *rule,
+                                       struct unwind_frame *frame)
+{
+    const struct unwind_frame callee = *frame;
+    enum unwind_result result = try_frame_pointer(step, frame);
+    if (result != UNWIND_CALLER || !may_leave_out(step, &callee))
+        return result;
+    if (!rule->followed || rule->place == PLACE_UNKNOWN) {
+        step->doubted = true;
+        return result;
+    }
+    *frame = callee;
+    return UNWIND_WRONG;
+}
+
+/* By code that was followed: where it leads to is behind a call, or the callers are not there. */
+static enum unwind_result try_followed(struct unwind_step *step, const struct unwind_rule *rule,
+                                       struct unwind_frame *frame)
+{
+    struct unwind_frame caller = *frame;
+    uint64_t cfa = step->cfa;
+    enum unwind_result result = unwind_by_rule(step, rule, &caller);
+    if (result == UNWIND_CALLER && !step->returns_to(step->context, caller.pc)) {
+        caller.exact = step->begins_at && step->begins_at(step->context, caller.pc);
+        result = caller.exact ? UNWIND_CALLER : UNWIND_WRONG;
+    }
+    if (result == UNWIND_WRONG)
+        step->cfa = cfa;
+    else
+        *frame = caller;
+    return result;
+}
+
+enum unwind_result unwind_by_place(struct unwind_step *step, const struct unwind_rule *rule,
                                    struct unwind_frame *frame)
 {
+    const enum code_place place = rule->place;
     uint64_t sp = frame->registers[step->machine->sp];
     enum unwind_result result = UNWIND_WRONG;
+    if (rule->followed && (result = try_followed(step, rule, frame)) != UNWIND_WRONG)
+        return result;
     if (place == PLACE_PUSHED && frame->innermost)
         result = try_caller(step, sp + WORD, sp, sp + 2 * WORD, frame);
     else if (place == PLACE_BEFORE || (place == PLACE_FRAMELESS && frame->innermost))
         result = try_top(step, frame);
-    return result == UNWIND_CALLER ? result : try_frame_pointer(step, frame);
+    if (result == UNWIND_CALLER)
+        return result;
+    return place == PLACE_IN_FRAME ? try_frame_pointer(step, frame)
+                                   : try_unproven(step, rule, frame);
 }

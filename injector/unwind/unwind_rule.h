@@ -18,15 +18,17 @@ enum unwind_rule_kind {
     RULE_SLOT,  /* nor that: of a step alone (return_slot.h) */
 };
 
-enum { SLOT_SAME = INT16_MAX, SLOT_UNDEFINED = INT16_MIN };
+enum { SLOT_SAME = INT16_MAX, SLOT_UNDEFINED = INT16_MIN, SLOT_LOST = INT16_MIN + 1 };
 
 struct unwind_rule {
     uint8_t kind;
     uint8_t place; /* enum code_place */
     uint8_t cfa_register;
     bool signal_frame;
+    bool no_call;  /* the code in front of a return address, which is known, does not call */
+    bool followed; /* of a RULE_PLACE: by code_rule.h, and what is below holds */
     int32_t cfa_offset;
-    int16_t slots[UNWIND_SAVED]; /* by machine->saved: in 8 bytes from the CFA, or one of the two */
+    int16_t slots[UNWIND_SAVED]; /* by machine->saved: in 8 bytes from the CFA, or one of these */
     uint32_t row;
 };
 
@@ -53,12 +55,14 @@ struct unwind_step {
     struct unwind_budget *budget;
     /* Whether code is at ADDR, and, as far as its bytes are known, a call in front of it. */
     bool (*returns_to)(void *context, uint64_t addr);
-    /* Whether a function that a runtime logged begins at ADDR; or NULL. */
+    /* Whether a function that can be returned to, though it was not called, begins at ADDR; or
+     * NULL. */
     bool (*begins_at)(void *context, uint64_t addr);
     /* The evidence in front of ADDR.  NULL: not known (return_slot.h). */
     enum call_evidence (*calls)(void *context, uint64_t addr);
     void *context;
     uint64_t cfa; /* of the last step */
+    bool doubted; /* set by a step along the frame pointer that may have left out callers */
 };
 
 /* Make *RULE of ROW.  Returns false if it has another form. */
@@ -71,9 +75,10 @@ enum unwind_result unwind_by_rule(struct unwind_step *step, const struct unwind_
 enum unwind_result unwind_by_row(struct unwind_step *step, const struct cfi_row *row,
                                  struct unwind_frame *frame);
 
-/* The same without a table, by the instructions.  Only return addresses behind calls are trusted
- * then. */
-enum unwind_result unwind_by_place(struct unwind_step *step, enum code_place place,
+/* The same without a table, by RULE, a RULE_PLACE.  Only return addresses behind calls are trusted
+ * then.  The frame pointer is followed if the code has set it, or if it is proven that no caller is
+ * left out so.  Out of code that could not be followed it is followed without that proof. */
+enum unwind_result unwind_by_place(struct unwind_step *step, const struct unwind_rule *rule,
                                    struct unwind_frame *frame);
 
 #endif

@@ -121,7 +121,7 @@ static inline const char *cfi_check_slots(const struct cfi_arch *arch,
             return "a register in a slot that can't be in one";
         if (memchr(frame->saved, (int)slot->reg, frame->saved_count))
             return "a register saved twice";
-        if (slot->offset < room.start || slot->offset + CFI_SLOT_BYTES > room.end)
+        if (slot->offset < room.start || (int64_t)slot->offset + CFI_SLOT_BYTES > room.end)
             return "a slot outside of stack_bytes";
         if ((room.end - slot->offset) % CFI_SLOT_BYTES)
             return "a slot that is not at a multiple of 8 from the CFA";

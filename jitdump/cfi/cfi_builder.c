@@ -231,8 +231,8 @@ bool jd_cfi_open_block(struct jitdump_cfi *cfi, size_t cie, uint64_t start, uint
     if (!blocks)
         return false;
     cfi->blocks = blocks;
-    blocks[cfi->block_count++] =
-        (struct cfi_block){start, size, cie, cfi->program.size, 0, start, 0};
+    blocks[cfi->block_count++] = (struct cfi_block){
+        .start = start, .size = size, .cie = cie, .program_start = cfi->program.size, .at = start};
     cfi->open = true;
     cfi->cfa_offset = cfi->arch->cfa_offset;
     cfi->remembered_count = 0;
@@ -296,7 +296,9 @@ static const char *check_at(const struct jitdump_cfi *cfi, const struct cfi_bloc
 /* Returns false, always. */
 static bool fail_at(struct jitdump_cfi *cfi, uint64_t at, const char *wrong)
 {
-    jd_cfi_fail(cfi, -EINVAL, "directive at code offset 0x%" PRIx64 ": %s", at, wrong);
+    jd_cfi_fail(cfi, -EINVAL, "%s at code offset 0x%" PRIx64 ": %s",
+                cfi->epilogue ? "epilogue" : "directive", cfi->epilogue ? *cfi->epilogue : at,
+                wrong);
     return false;
 }
 

@@ -29,6 +29,8 @@ struct cfi_block {
     size_t program_bytes;
     uint64_t at;           /* the code offset from which its last instructions hold */
     size_t at_program_end; /* how long its program was before it got there */
+    uint64_t epilogue;     /* the last one's offset, if it is a frame's */
+    uint64_t epilogue_end; /* `at` behind it; 0: there is none */
 };
 
 /* Memory for the tables of several functions, which stay where they are. */
@@ -57,6 +59,7 @@ struct jitdump_cfi {
     size_t remembered_count;
     uint64_t origin;          /* what code offsets count from is before the function by this */
     bool begun;               /* by jitdump_cfi_begin, and not ended */
+    const uint64_t *epilogue; /* of a frame, which is being described; else NULL */
     struct cfi_kept *kept;    /* what end gave out */
     struct cfi_kept *filling; /* the piece of it that is being filled: what follows is empty */
     struct byte_sink tables;  /* what finish gave out */

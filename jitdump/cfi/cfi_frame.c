@@ -60,6 +60,24 @@ static const char *read_frame(struct jitdump_frame *frame, const struct jitdump_
     }
 }
 
+/* After the leaving instruction the frame stands again.  The length of that instruction does not
+ * matter: no profiler sees the middle of it.  At the end of the code jitdump_cfi_finish drops this.
+ */
+static void put_epilogue(struct jitdump_cfi *cfi, const struct jitdump_frame *frame,
+                         const uint64_t *at)
+{
+    cfi->epilogue = at;
+    jitdump_cfi_remember_state(cfi, *at);
+    uint64_t leave = cfi->arch->epilogue(cfi, frame, *at);
+    jitdump_cfi_restore_state(cfi, leave + cfi->arch->leave_bytes);
+    cfi->epilogue = NULL;
+    if (cfi->error)
+        return;
+    struct cfi_block *block = &cfi->blocks[cfi->block_count - 1];
+    block->epilogue = *at;
+    block->epilogue_end = block->at;
+}
+
 void jitdump_cfi_frame_sized(struct jitdump_cfi *cfi, const struct jitdump_frame *given,
                              size_t frame_bytes)
 {
@@ -78,14 +96,8 @@ void jitdump_cfi_frame_sized(struct jitdump_cfi *cfi, const struct jitdump_frame
         begin_frame(cfi, frame);
     if (wrong || frame->kind == JITDUMP_FRAME_LEAF)
         return;
-    for (size_t i = 0; i < frame->epilogue_count && !cfi->error; i++) {
-        /* After the leaving instruction the frame stands again.  The length of that instruction
-         * does not matter: no profiler sees the middle of it.  At the end of the code
-         * jitdump_cfi_finish drops this. */
-        jitdump_cfi_remember_state(cfi, frame->epilogues[i]);
-        uint64_t leave = cfi->arch->epilogue(cfi, frame, frame->epilogues[i]);
-        jitdump_cfi_restore_state(cfi, leave + cfi->arch->leave_bytes);
-    }
+    for (size_t i = 0; i < frame->epilogue_count && !cfi->error; i++)
+        put_epilogue(cfi, frame, &frame->epilogues[i]);
 }
 
 int jitdump_cfi_prologue_bytes_sized(enum jitdump_arch arch, const struct jitdump_frame *given,

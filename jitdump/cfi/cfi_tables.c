@@ -102,6 +102,9 @@ static void check_blocks(struct jitdump_cfi *cfi, uint64_t code_size)
         if (size && block->start < end)
             jd_cfi_fail(cfi, -EINVAL, "block at code offset 0x%" PRIx64 " overlaps one before it",
                         block->start);
+        if (block->at - block->start > size && block->at == block->epilogue_end)
+            jd_cfi_fail(cfi, -EINVAL, "epilogue at code offset 0x%" PRIx64 " reaches past the code",
+                        block->epilogue);
         if (block->at - block->start > size || block->start > code_size ||
             size > code_size - block->start)
             jd_cfi_fail(cfi, -EINVAL, "block at code offset 0x%" PRIx64 " reaches past the code",

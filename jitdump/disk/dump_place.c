@@ -7,7 +7,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
-#include <limits.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>
@@ -209,12 +209,13 @@ void jd_place_paths(const struct dump_place *place, const struct dump_paths *pat
     append_name(place, paths->stage, paths->bytes);
 }
 
-/* Create the directory PATH if necessary.  Returns 0 if it is ours; 1 if it is somebody else's, or
- * others may write to it; or a negative errno. */
-static int make_folder(const char *path, struct first_error *error)
+/* Create the directory PATH if necessary, and set *MADE if it was.  Returns 0 if it is ours; 1 if
+ * it is somebody else's, or others may write to it; or a negative errno. */
+static int make_folder(const char *path, bool *made, struct first_error *error)
 {
     struct stat status;
-    if (mkdir(path, S_IRWXU) == 0)
+    *made = mkdir(path, S_IRWXU) == 0;
+    if (*made)
         chmod(path, S_IRWXU); /* best effort: a umask may have taken the owner's rights away */
     else if (errno != EEXIST)
         return jd_error_keep(error, -errno, "%s: cannot create the directory: %m%s", path,
@@ -225,45 +226,118 @@ static int make_folder(const char *path, struct first_error *error)
 }
 
 /* As jd_place_find, for PLACE only; 1: the dump can't go there. */
-static int prepare(const struct dump_place *place, const struct dump_paths *paths,
+static int prepare(struct dump_place *place, const struct dump_paths *paths,
                    struct first_error *error)
 {
+    place->made_stage_folder = false;
     folder_path(place, paths->body, paths->bytes);
-    int result = make_folder(paths->body, error);
+    int result = make_folder(paths->body, &place->made_folder, error);
     stage_folder_path(place, paths->stage, paths->bytes);
     if (!result)
-        result = make_folder(paths->stage, error);
+        result = make_folder(paths->stage, &place->made_stage_folder, error);
     jd_place_paths(place, paths);
     if (!result)
         result = clear(paths->body, error);
     return result ? result : clear(paths->stage, error);
 }
 
+/* ---- All places are taken ---- */
+
+/* When this program first looked for a place, as files have their times. */
+static time_t looks_since(void)
+{
+    static _Atomic int64_t since;
+    int64_t unknown = 0;
+    struct timespec now;
+    clock_gettime(CLOCK_REALTIME_COARSE, &now);
+    atomic_compare_exchange_strong(&since, &unknown, (int64_t)now.tv_sec);
+    return (time_t)(unknown ? unknown : now.tv_sec);
+}
+
+/* Whether an earlier program wrote the file of PATH, at *WRITTEN, and nobody writes it now. */
+static bool is_earlier(const char *path, struct timespec *written)
+{
+    struct stat status;
+    int fd = open(path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+    if (fd < 0)
+        return false;
+    bool earlier = fstat(fd, &status) == 0 && S_ISREG(status.st_mode) &&
+                   status.st_uid == geteuid() && status.st_nlink == 1 &&
+                   status.st_mtim.tv_sec < looks_since() && !is_locked(fd);
+    *written = status.st_mtim;
+    close(fd);
+    return earlier;
+}
+
+static bool is_before(const struct timespec *a, const struct timespec *b)
+{
+    return a->tv_sec != b->tv_sec ? a->tv_sec < b->tv_sec : a->tv_nsec < b->tv_nsec;
+}
+
+/* Without /proc any dump may be of this process's life, and all are kept.  Pid 1 of a container has
+ * the same pid each time it is started: when there are as many as there can be, the oldest gives
+ * way.  Returns as prepare. */
+static int replace_oldest(struct dump_place *place, const struct dump_paths *paths,
+                          struct first_error *error)
+{
+    struct timespec written, oldest = {0};
+    unsigned number = 0;
+    uint64_t start;
+    if (own_start(&start))
+        return 1;
+    for (place->number = 1; place->number <= PLACES_MAX; place->number++) {
+        jd_place_paths(place, paths);
+        if (is_earlier(paths->body, &written) && (!number || is_before(&written, &oldest))) {
+            oldest = written;
+            number = place->number;
+        }
+    }
+    if (!number)
+        return 1;
+    place->number = number;
+    jd_place_paths(place, paths);
+    unlink(paths->body);
+    if (is_earlier(paths->stage, &written))
+        unlink(paths->stage);
+    return prepare(place, paths, error);
+}
+
 int jd_place_find(struct dump_place *place, const struct dump_paths *paths,
                   struct first_error *error)
 {
+    looks_since();
+    int result = 1;
     for (; place->number <= PLACES_MAX; place->number++) {
-        int result = prepare(place, paths, error);
+        result = prepare(place, paths, error);
         if (result <= 0)
             return result;
     }
+    result = replace_oldest(place, paths, error);
+    if (result <= 0)
+        return result;
     return jd_error_keep(error, -EEXIST,
                          "%s: there are as many dumps of this process as there can be; set "
                          "JITDUMPDIR to another directory",
                          paths->body);
 }
 
-void jd_place_leave_stage(const struct dump_place *place)
+void jd_place_leave_stage(struct dump_place *place, const struct dump_paths *paths)
 {
-    char path[PATH_MAX];
-    stage_folder_path(place, path, sizeof path);
-    rmdir(path);
+    if (!place->made_stage_folder)
+        return;
+    stage_folder_path(place, paths->stage, paths->bytes);
+    rmdir(paths->stage);
+    place->made_stage_folder = false;
+    jd_place_paths(place, paths);
 }
 
-void jd_place_leave(const struct dump_place *place)
+void jd_place_leave(struct dump_place *place, const struct dump_paths *paths)
 {
-    char path[PATH_MAX];
-    jd_place_leave_stage(place);
-    folder_path(place, path, sizeof path);
-    rmdir(path);
+    jd_place_leave_stage(place, paths);
+    if (!place->made_folder)
+        return;
+    folder_path(place, paths->body, paths->bytes);
+    rmdir(paths->body);
+    place->made_folder = false;
+    jd_place_paths(place, paths);
 }

@@ -6,13 +6,15 @@
  * A dump must be kept if it is locked, or mapped by this process, or was begun after this process
  * started.  Such a dump may be of another JIT in this process, of an earlier handle, of the program
  * before an exec, or of a process with our pid in another container.  Any other file of this user
- * with our name is from an earlier process with our pid, and is removed.
+ * with our name is from an earlier process with our pid, and is removed.  Without /proc nobody knows
+ * when this process started: all are kept, and the oldest gives way when there are PLACES_MAX.
  */
 #ifndef JITDUMP_DUMP_PLACE_H
 #define JITDUMP_DUMP_PLACE_H
 
 #include "jitdump/guest/first_error.h"
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <sys/types.h>
@@ -26,7 +28,8 @@ enum {
 struct dump_place {
     const char *dir;
     pid_t pid;
-    unsigned number; /* from 1 */
+    unsigned number;                     /* from 1 */
+    bool made_folder, made_stage_folder; /* by this handle: else they are not its to remove */
 };
 
 /* The files of a place. */
@@ -50,10 +53,10 @@ bool jd_place_is_taken(const char *path);
 /* The remedy if nothing can be created there, to follow the text of ERROR. */
 const char *jd_place_remedy(int error);
 
-/* There is no stage: remove its directory. */
-void jd_place_leave_stage(const struct dump_place *place);
+/* There is no stage: remove its directory, if jd_place_find made it. */
+void jd_place_leave_stage(struct dump_place *place, const struct dump_paths *paths);
 
-/* No file was created: remove the directories. */
-void jd_place_leave(const struct dump_place *place);
+/* No file was created: remove the directories that jd_place_find made. */
+void jd_place_leave(struct dump_place *place, const struct dump_paths *paths);
 
 #endif

@@ -1,9 +1,12 @@
 /* The page by which a running process gets requests to begin and to end its dump.
  *
- * It is shared memory of ATTACH_PAGE_BYTES that the process maps; perfjit finds it in
- * /proc/PID/maps.  It is a memfd of that name, sealed so that its size can't change.  Without memfd
- * it is anonymous shared memory that begins with the magic.  All numbers are in the machine's byte
- * order.
+ * It is a memfd of that name with ATTACH_PAGE_BYTES, sealed so that its size can't change; perfjit
+ * finds it in /proc/PID/maps.  The process maps it twice: privately for what it polls, which a
+ * forked child inherits, and shared for its answers, which no child has.  So a child that drops its
+ * rights can't write to its parent's page.  The descriptor of the file is read-only, and so is no
+ * way either; whoever opens it anew is checked by the kernel.  Without memfd or /proc the page is
+ * private memory that begins with the magic, and only /proc/PID/mem reaches it.  All numbers are in
+ * the machine's byte order.
  *
  *       0  char magic[8]      "pjattach"
  *       8  u32  version       1
@@ -22,17 +25,27 @@
  *    4152  u64  opening_ns    how long opening the dump took
  *    4160  u64  telling_ns    and telling all live code: how long the polling thread was held up
  *    4168  u64  lost          functions, moves and unloads that are not in the dump, so far
- *    4176  char path[4096]    of the dump, as the process sees it; "": it has not opened any
+ *    4176  char path[4096]    of the dump that is open, or that this request closed, as the process
+ *                             sees it; "": there was none
  *    8272  char text[1024]    what ERROR means, as a sentence
  *    9296  up to ATTACH_PAGE_BYTES: 0
  *
- * A request: the asker writes dir, wanted and request, then word.  The process resets word, reads
- * the rest, acts, and writes state, ..., text, and then answer.  Neither trusts what the other
- * writes: texts may lack their NUL, numbers may be anything, and all may change while it is read.
+ * A request: the asker writes dir, wanted and request, then word.  Then it sets the file's time of
+ * change to (request, ATTACH_PROOF_NS).  The kernel lets only the file's owner and root do that,
+ * and looks at who it is at that time: a descriptor from better days does not help.  The process
+ * acts only if that is so, and if the owner is root or its own user.  It resets word, acts, and
+ * writes state, ..., text, and then answer.  Neither trusts what the other writes: texts may lack
+ * their NUL, numbers may be anything, and all may change while it is read.
  *
- * Fork: a child shares its parent's page until it has polled once with a word that is not 0.  Then
- * it has a page of its own at the same address.  ATTACH_SPLIT requests only that.  The owner of the
- * page does not reset it.
+ * mlockall(MCL_CURRENT) gives the process a copy of what it polls.  An asker who may trace it writes
+ * the word there as well; the process drops the copy.
+ *
+ * A request in the process's memory (/proc/PID/mem, or the process itself) needs no proof: who can
+ * write there can do anything.  The process takes it from its private copy and drops the copy.
+ *
+ * Fork: a child sees its parent's page until it has polled once with a word that is not 0.  Then it
+ * has a page of its own at the same address.  ATTACH_SPLIT requests only that.  The owner of the
+ * page resets it after ATTACH_PATIENCE_NS: the asker, if it still lives, sets it again.
  */
 #ifndef JITDUMP_ATTACH_PAGE_H
 #define JITDUMP_ATTACH_PAGE_H
@@ -50,6 +63,8 @@ enum {
     ATTACH_PATH_BYTES = 4096,
     ATTACH_TEXT_BYTES = 1024,
     ATTACH_MAGIC_BYTES = 8,
+    ATTACH_PROOF_NS = 716253941,     /* no time that a write leaves */
+    ATTACH_PATIENCE_NS = 1000000000, /* for a request to be proven, for children to split */
 };
 
 enum attach_word { ATTACH_QUIET, ATTACH_ASK, ATTACH_SPLIT };

@@ -1,8 +1,9 @@
 /* The page (format/attach_page.h) by which others request this process's dump: its memory, its copy
  * in a forked child, and requests and answers on it.
  *
- * Others may write anything to the page at any time.  But no access to it faults: the file behind
- * it is sealed against truncation.  (A hole in it reads as zeros.)
+ * Who may write to the file or to this process's memory may write anything at any time.  But no
+ * access to the page faults: the file behind it is sealed against truncation.  (A hole in it reads
+ * as zeros.)
  */
 #ifndef JITDUMP_ATTACH_SWITCH_H
 #define JITDUMP_ATTACH_SWITCH_H
@@ -19,20 +20,26 @@
 struct attach_request {
     uint32_t number;
     uint32_t wanted;
+    bool refused;                /* nothing proves that its asker may ask */
     char dir[ATTACH_PATH_BYTES]; /* with a NUL */
 };
 
 struct attach_switch {
     struct fork_mark fork_mark;
     struct attach_switch *parent; /* of the process that this one was forked from, or NULL */
-    struct attach_page *page;
-    struct held_fd fd; /* the number is -1: anonymous memory */
+    struct attach_page *page;     /* that is polled; private memory, which children inherit */
+    struct attach_page
+        *shared;       /* the file's, for answers; in no child.  PAGE if there is no file */
+    struct held_fd fd; /* read-only; the number is -1: there is no file */
     pid_t pid;
-    uint32_t answered;             /* the newest request that was taken */
-    atomic_bool ready;             /* the page is this process's */
-    bool telling;                  /* live code is being added, or EMIT_ALL was left */
+    uint32_t answered;  /* the newest request that was taken */
+    atomic_bool ready;  /* the page is this process's */
+    bool told;          /* all live code was added to the dump that is open */
+    uint64_t waits_for; /* the word and number that nothing is done about yet */
+    uint64_t waits_since_ns;
     _Atomic uint32_t actor;        /* the thread that serves a request; 0: none */
     uintptr_t actor_frame;         /* where its call is on its stack */
+    int actor_cancel_state;        /* of the thread when it called */
     struct attach_request request; /* that it acts on */
 };
 

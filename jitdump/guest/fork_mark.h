@@ -6,6 +6,7 @@
 #ifndef JITDUMP_FORK_MARK_H
 #define JITDUMP_FORK_MARK_H
 
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <unistd.h>
@@ -19,6 +20,13 @@ void jd_fork_mark_set(struct fork_mark *mark);
 
 /* Only when no thread can use it any more. */
 void jd_fork_mark_free(struct fork_mark *mark);
+
+/* A counter that is 0 in a child: the child has none of the threads that counted.  NULL where the
+ * kernel does not wipe the page. */
+static inline _Atomic uint32_t *jd_fork_mark_counter(const struct fork_mark *mark)
+{
+    return mark->word ? (_Atomic uint32_t *)(uintptr_t)(mark->word + 1) : NULL;
+}
 
 static inline bool jd_fork_mark_is_inherited(const struct fork_mark *mark)
 {

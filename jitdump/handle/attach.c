@@ -67,7 +67,7 @@ static struct dump_file *new_file(struct jitdump *dump, const char *dir,
  * somebody may have its path. */
 static void free_retired(struct jitdump *dump)
 {
-    if (atomic_load(&dump->users) != 0)
+    if (atomic_load(dump->users) != 0)
         return;
     struct dump_file *file = dump->retired;
     dump->retired = NULL;
@@ -161,32 +161,46 @@ static uint64_t indices_of(const struct jitdump *dump)
     return indices;
 }
 
-/* If EMIT_ALL is left by an exception or a longjmp, or its thread ends, `telling` stays set. */
+/* EMIT_ALL may be left by a longjmp: then nobody enables again what was disabled for this library's
+ * own use of malloc. */
+static void call_back(struct jitdump *dump, struct attach_switch *control, jitdump_emit *emit_all,
+                      void *user)
+{
+    int own_state;
+    pthread_setcancelstate(control->actor_cancel_state, &own_state);
+    emit_all(dump, user);
+    pthread_setcancelstate(own_state, &own_state);
+}
+
+/* If EMIT_ALL is left by an exception or a longjmp, or its thread ends, `told` stays unset. */
 static void tell_all(struct jitdump *dump, struct attach_switch *control, jitdump_emit *emit_all,
                      void *user)
 {
-    struct attach_page *page = control->page;
+    struct attach_page *page = control->shared;
     uint64_t start_ns = jd_clock_now(false), first = indices_of(dump);
     publish(page, dump, ATTACH_IS_TELLING);
-    control->telling = true;
+    control->told = false;
     jd_handle_tell_trampolines(dump);
     if (emit_all)
-        emit_all(dump, user);
-    control->telling = false;
+        call_back(dump, control, emit_all, user);
     if (jd_fork_mark_is_inherited(&control->fork_mark))
         return; /* a child that EMIT_ALL forked: the page is its parent's */
+    control->told = true;
     uint64_t last = indices_of(dump);
     page->functions = last > first ? last - first : 0;
     page->telling_ns = jd_clock_now(false) - start_ns;
     publish(page, dump, ATTACH_IS_ON);
 }
 
-/* It is on already.  All live code has been added, unless EMIT_ALL was left half-way. */
+/* It is on already.  All live code has been added, unless EMIT_ALL was left half-way, or a forked
+ * child has opened the dump for its first function. */
 static int attach_again(struct jitdump *dump, struct attach_switch *control, jitdump_emit *emit_all,
                         void *user)
 {
-    if (control->telling)
+    if (!control->told)
         tell_all(dump, control, emit_all, user);
+    if (!control->shared->openings)
+        control->shared->openings = 1;
     return 0;
 }
 
@@ -194,7 +208,7 @@ static int attach(struct jitdump *dump, struct attach_switch *control, const cha
                   jitdump_emit *emit_all, void *user)
 {
     const char *dir = *wanted_dir ? wanted_dir : dump->dir ? dump->dir : DEFAULT_DIR;
-    struct attach_page *page = control->page;
+    struct attach_page *page = control->shared;
     struct dump_file *inherited = atomic_load(&dump->file);
     if (is_own(inherited))
         return attach_again(dump, control, emit_all, user);
@@ -216,15 +230,25 @@ static int attach(struct jitdump *dump, struct attach_switch *control, const cha
 static int act(struct jitdump *dump, struct attach_switch *control,
                const struct attach_request *request, jitdump_emit *emit_all, void *user)
 {
-    struct attach_page *page = control->page;
+    struct attach_page *page = control->shared;
     int error = 0;
     page->text[0] = '\0';
+    if (request->refused) {
+        snprintf(
+            page->text, sizeof page->text,
+            "neither its user nor root has signed the request (a perfjit before 0.3 does not)");
+        page->error = -EPERM;
+        jd_switch_answer(control);
+        return 0; /* nothing was opened or closed */
+    }
     if (request->wanted == ATTACH_ON) {
         error = attach(dump, control, request->dir, emit_all, user);
         if (jd_fork_mark_is_inherited(&control->fork_mark))
             return error;
     } else if (request->wanted == ATTACH_OFF) {
-        control->telling = false;
+        control->told = false;
+        page->path[0] = '\0';
+        publish(page, dump, is_own(atomic_load(&dump->file)) ? ATTACH_IS_ON : ATTACH_IS_OFF);
         error = close_file(dump, page->text);
         publish(page, dump, ATTACH_IS_OFF);
     } else {
@@ -236,12 +260,13 @@ static int act(struct jitdump *dump, struct attach_switch *control,
     return error;
 }
 
-static int poll_page(struct jitdump *dump, jitdump_emit *emit_all, void *user)
+static int poll_page(struct jitdump *dump, jitdump_emit *emit_all, void *user, int cancel_state)
 {
     struct attach_switch *control = jd_switch_own(&dump->control);
     int error = 0;
     if (!control || !jd_switch_enter(control, __builtin_frame_address(0)))
         return 0;
+    control->actor_cancel_state = cancel_state;
     const struct attach_request *request = jd_switch_take(control);
     if (request)
         error = act(dump, control, request, emit_all, user);
@@ -255,7 +280,7 @@ int jitdump_poll_on(struct jitdump *dump, jitdump_emit *emit_all, void *user)
         return 0;
     int callers_errno = errno, cancel_state;
     pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel_state); /* in malloc it would lock it */
-    int error = poll_page(dump, emit_all, user);
+    int error = poll_page(dump, emit_all, user, cancel_state);
     pthread_setcancelstate(cancel_state, &cancel_state);
     errno = callers_errno;
     return error;
@@ -268,11 +293,15 @@ void jd_handle_make_attachable(struct jitdump *dump)
     struct attach_switch *control = jd_switch_new();
     if (!control)
         return;
+    jd_fork_mark_set(&dump->users_mark);
+    _Atomic uint32_t *counter = jd_fork_mark_counter(&dump->users_mark);
+    dump->users = counter ? counter : &dump->users_without_mark;
     atomic_store(&dump->control, control);
     dump->word = &control->page->word;
     if (!jd_handle_is_off(dump)) {
-        control->page->openings = 1;
-        publish(control->page, dump, ATTACH_IS_ON);
+        control->shared->openings = 1;
+        control->told = true;
+        publish(control->shared, dump, ATTACH_IS_ON);
     }
 }
 
@@ -286,5 +315,6 @@ int jd_handle_close_attachable(struct jitdump *dump)
         error = error ? error : close_error;
     }
     jd_switch_free(atomic_load(&dump->control));
+    jd_fork_mark_free(&dump->users_mark);
     return error;
 }

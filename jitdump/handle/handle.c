@@ -7,10 +7,12 @@
 #include "jitdump/format/dump_clock.h"
 #include "jitdump/format/jitdump_format.h"
 #include "jitdump/guest/code_probe.h"
+#include "jitdump/guest/stderr_line.h"
 #include "jitdump/guest/thread_data.h"
 #include "jitdump/handle/open_options.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -30,6 +32,7 @@ static struct jitdump *dump_new(void)
     atomic_init(&dump->unreadable, 0);
     jd_error_init(&dump->error);
     dump->word = &jd_never_asked;
+    dump->complaints.number = -1;
     return dump;
 }
 
@@ -64,8 +67,13 @@ static int keep_dir(struct jitdump *dump, const struct jitdump_options *options)
 static int start(struct jitdump *dump, const struct jitdump_options *options, bool now)
 {
     bool later = jd_options_can_be_asked(options);
-    int error = jd_options_kind(&dump->kind, options, &dump->error);
+    int error = jd_options_check_words(&dump->error);
+    if (!error)
+        error = jd_options_kind(&dump->kind, options, &dump->error);
     dump->checks_frames = jd_options_want_check();
+    if (dump->checks_frames)
+        jd_stderr_hold(&dump->complaints);
+    dump->opener = getpid();
     if (!error)
         error = now ? open_first_file(dump, options) : keep_dir(dump, options);
     if (!error && later)
@@ -78,7 +86,7 @@ static int open_dump(struct jitdump **dump, const struct jitdump_options *given)
     struct jitdump_options options;
     int error = jd_options_read(&options, given);
     bool now = jd_options_want_dump(&options);
-    if (!error && !now && !jd_options_can_be_asked(&options))
+    if (!error && !now && !jd_options_can_be_asked(&options) && !jd_options_check_words(NULL))
         return 0;
     *dump = dump_new();
     if (!*dump)
@@ -117,11 +125,23 @@ int jd_handle_close_files(struct dump_file *file)
     return error;
 }
 
+/* Many programs look at no result of jitdump_close. */
+static void tell_faults(const struct jitdump *dump)
+{
+    uint64_t faults = jitdump_faults(dump);
+    if (faults > 1 && dump->opener == getpid())
+        jd_stderr_say(&dump->complaints,
+                      "%s: the frames of %" PRIu64 " functions do not fit their code; `perfjit "
+                      "check` lists them",
+                      jitdump_path(dump), faults);
+}
+
 int jitdump_close(struct jitdump *dump)
 {
     if (!dump)
         return 0;
     jitdump_error(dump); /* keeps that of the newest dump */
+    tell_faults(dump);
     int error = jd_error_code(&dump->error), callers_errno = errno;
     int close_error = jd_handle_close_files(atomic_load(&dump->file));
     error = error ? error : close_error;
@@ -234,7 +254,7 @@ static int begin(struct jitdump *dump, uint64_t now, uint64_t bytes, uint32_t fu
 }
 
 /* Begin a record of BYTES about function CODE_INDEX, in the file, or in LATE if a stopped thread
- * is in the way. */
+ * is in the way, or a ring is full. */
 static int begin_small(struct jitdump *dump, uint64_t code_index, uint64_t bytes,
                        uint8_t late[LATE_RECORD_BYTES], struct dump_room *room,
                        struct record_author *author)
@@ -248,15 +268,18 @@ static int begin_small(struct jitdump *dump, uint64_t code_index, uint64_t bytes
         return -ESHUTDOWN; /* an earlier dump had it */
     *author = jd_author((uint32_t)file->pid);
     error = jd_writer_begin(&file->writer, now, bytes, 0, JD_LITTLE_PATIENCE_NS, room);
-    if (error == -EAGAIN)
-        jd_writer_begin_late(&file->writer, now, late, bytes, room);
-    return error == -EAGAIN ? 0 : error;
+    if (!jd_writer_can_wait(&file->writer, error))
+        return error;
+    jd_writer_begin_late(&file->writer, now, late, bytes, room);
+    return 0;
 }
 
 /* End the group, and tell its first function's CODE_INDEX. */
 static int end(struct jitdump *dump, struct dump_room *room, uint64_t *code_index)
 {
     int error = jd_writer_end(room);
+    if (error && error != -EINVAL)
+        return error; /* the writer has kept the text; if the dump has ended, it is no error */
     if (error)
         return jd_error_keep(&dump->error, error,
                              "%s: a function's name or a source file's "
@@ -308,11 +331,15 @@ static void check_frame(struct jitdump *dump, const struct jitdump_code *code)
                         unwind->eh_frame_hdr_size, code->bytes, code->code_addr, code->code_size) ||
         !found.wrong)
         return;
-    atomic_fetch_add_explicit(&dump->frame_faults, 1, memory_order_relaxed);
+    uint64_t earlier = atomic_fetch_add_explicit(&dump->frame_faults, 1, memory_order_relaxed);
+    const char *name = code->name ? code->name : "a function";
     jd_error_keep(&dump->error, -EBADMSG,
                   "%s: the frame of %.200s does not fit its code: %s; `perfjit check` lists all "
                   "such functions",
-                  jitdump_path(dump), code->name ? code->name : "a function", found.fault);
+                  jitdump_path(dump), name, found.fault);
+    if (earlier == 0)
+        jd_stderr_say(&dump->complaints, "%s: the frame of %.200s does not fit its code: %s",
+                      jitdump_path(dump), name, found.fault);
 }
 
 /* Write the group of CODE, which has been checked and sorted. */

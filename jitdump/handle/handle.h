@@ -9,6 +9,8 @@
 
 #include "jitdump/guest/attach_switch.h"
 #include "jitdump/guest/first_error.h"
+#include "jitdump/guest/fork_mark.h"
+#include "jitdump/guest/held_fd.h"
 #include "jitdump/jitdump.h"
 #include "jitdump/writer/dump_file.h"
 
@@ -18,15 +20,19 @@ struct jitdump {
     struct dump_kind kind;
     _Atomic uint64_t lost;
     _Atomic uint64_t unreadable;
-    bool checks_frames; /* PERFJIT has the word "check" */
+    bool checks_frames;        /* PERFJIT has the word "check" */
+    struct held_fd complaints; /* where what it finds is told */
+    pid_t opener;
     _Atomic uint64_t frame_faults;
     struct first_error error;
     char *dir; /* absolute, so that a child finds it from any current directory; NULL: from the
                   request */
     /* For dumps on request (attach.c). */
-    const _Atomic uint32_t *word;             /* that jitdump_poll reads; never NULL */
-    _Atomic(struct attach_switch *) control;  /* the newest process's; NULL: no requests */
-    _Atomic uint32_t users;                   /* calls that may use the file */
+    const _Atomic uint32_t *word;            /* that jitdump_poll reads; never NULL */
+    _Atomic(struct attach_switch *) control; /* the newest process's; NULL: no requests */
+    struct fork_mark users_mark;
+    _Atomic uint32_t *users; /* this process's calls that may use the file; NULL: no requests */
+    _Atomic uint32_t users_without_mark;      /* where a child can't have a count of its own */
     uint64_t next_code_index;                 /* of the next dump */
     struct dump_file *retired;                /* files that have ended, and may be in use */
     _Atomic(struct stub_arena *) trampolines; /* NULL: none were made */
@@ -43,14 +49,14 @@ static inline bool jd_handle_is_off(const struct jitdump *dump)
 
 static inline void jd_handle_enter(struct jitdump *dump)
 {
-    if (dump->control)
-        atomic_fetch_add(&dump->users, 1);
+    if (dump->users)
+        atomic_fetch_add(dump->users, 1);
 }
 
 static inline void jd_handle_leave(struct jitdump *dump)
 {
-    if (dump->control)
-        atomic_fetch_sub_explicit(&dump->users, 1, memory_order_release);
+    if (dump->users)
+        atomic_fetch_sub_explicit(dump->users, 1, memory_order_release);
 }
 
 /* Let DUMP be switched on and off by requests.  A dump may be open already.  If there is no memory

@@ -75,6 +75,21 @@ static int read_ring(struct dump_kind *kind, const struct jitdump_options *optio
                                                "4M or more: PERFJIT=dump,ring=64M");
 }
 
+int jd_options_check_words(struct first_error *error)
+{
+    size_t length;
+    const char *word = environment_unknown(&length);
+    if (!word)
+        return 0;
+    if (!error)
+        return -EINVAL;
+    return jd_error_keep(
+        error, -EINVAL,
+        "PERFJIT: \"%.*s\" is no word that this version knows: attach, check, dump, "
+        "gdb, map, ring=SIZE, unmapped, with commas between them",
+        length < 100 ? (int)length : 100, word);
+}
+
 /* ---- What they ask for ---- */
 
 bool jd_options_want_dump(const struct jitdump_options *options)

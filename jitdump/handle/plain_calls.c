@@ -5,6 +5,25 @@
 #include "jitdump/jitdump.h"
 #include "jitdump/trampoline.h"
 
+int jitdump_add(struct jitdump *dump, const char *name, const void *code, uint64_t code_size,
+                uint64_t *code_index)
+{
+    struct jitdump_code whole = JITDUMP_CODE_INIT;
+    whole.name = name;
+    whole.code_addr = (uint64_t)(uintptr_t)code;
+    whole.code_size = code_size;
+    whole.bytes = code;
+    return jitdump_add_code_on(dump, &whole, code_index);
+}
+
+const char *jitdump_version(void)
+{
+    return JITDUMP_VERSION;
+}
+
+/* Where all sources are one file, their includer may have the inline calls already. */
+#ifdef JITDUMP_NO_INLINE
+
 int jitdump_add_code(struct jitdump *dump, const struct jitdump_code *code, uint64_t *code_index)
 {
     return jitdump_add_code_on(dump, code, code_index);
@@ -33,28 +52,12 @@ int jitdump_poll(struct jitdump *dump, jitdump_emit *emit_all, void *user)
     return jitdump_poll_on(dump, emit_all, user);
 }
 
-int jitdump_add(struct jitdump *dump, const char *name, const void *code, uint64_t code_size,
-                uint64_t *code_index)
-{
-    struct jitdump_code whole = JITDUMP_CODE_INIT;
-    whole.name = name;
-    whole.code_addr = (uint64_t)(uintptr_t)code;
-    whole.code_size = code_size;
-    whole.bytes = code;
-    return jitdump_add_code_on(dump, &whole, code_index);
-}
-
 /* As version 0.2 has it. */
 int jitdump_trampoline_describe(struct jitdump *dump, jitdump_entry *call,
                                 struct jitdump_trampoline_code *code)
 {
     return jitdump_trampoline_describe_sized(
         dump, call, code, offsetof(struct jitdump_trampoline_code, arena_bytes) + sizeof(uint64_t));
-}
-
-const char *jitdump_version(void)
-{
-    return JITDUMP_VERSION;
 }
 
 /* ---- Of a struct as version 0.1 has it ---- */
@@ -88,3 +91,5 @@ int jitdump_cfi_epilogue_bytes(enum jitdump_arch arch, const struct jitdump_fram
 {
     return jitdump_cfi_epilogue_bytes_sized(arch, frame, FRAME_0_1_BYTES);
 }
+
+#endif

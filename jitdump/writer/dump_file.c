@@ -23,7 +23,7 @@ struct dump_file *jd_file_new(const char *dir, struct dump_file *parent, struct 
         return NULL;
     file->parent = parent;
     file->pid = getpid();
-    file->place = (struct dump_place){dir, file->pid, 1};
+    file->place = (struct dump_place){.dir = dir, .pid = file->pid, .number = 1};
     file->paths = (struct dump_paths){file->path, file->path + path_bytes, path_bytes};
     atomic_init(&file->open, false);
     jd_place_paths(&file->place, &file->paths);
@@ -228,7 +228,7 @@ static int start(struct dump_file *file, struct dump_fds *fds, const struct dump
     if (!error && file->writer.unmapped) {
         remove_file(file->paths.stage, &fds->stage);
         file->writer.stage_fd.number = -1;
-        jd_place_leave_stage(&file->place);
+        jd_place_leave_stage(&file->place, &file->paths);
     } else if (!error) {
         error = mark_stage(file, header);
     }
@@ -255,7 +255,7 @@ static int open_locked(struct dump_file *file, const struct dump_kind *kind)
         }
     }
     if (error) {
-        jd_place_leave(&file->place);
+        jd_place_leave(&file->place, &file->paths);
         return error;
     }
     atomic_store_explicit(&file->open, true, memory_order_release);

@@ -437,6 +437,21 @@ static int rewrite(struct dump_ring *ring, struct dump_body *body, const void *t
     return error;
 }
 
+/* The whole ring is read for this: what may have to be repeated soon takes a tenth of the time at
+ * most.  Not before *AGAIN_NS, which is set. */
+static int rewrite_seldom(struct dump_ring *ring, struct dump_body *body, const void *tail,
+                          size_t tail_bytes, uint64_t wanted, uint64_t *again_ns)
+{
+    enum { PAUSE_FACTOR = 10 };
+    uint64_t start_ns = jd_clock_now(false);
+    if (start_ns < *again_ns)
+        return -EFBIG;
+    int error = rewrite(ring, body, tail, tail_bytes, wanted);
+    uint64_t end_ns = jd_clock_now(false);
+    *again_ns = end_ns + PAUSE_FACTOR * (end_ns - start_ns);
+    return error;
+}
+
 static int make_room(struct dump_ring *ring, struct dump_body *body, size_t count)
 {
     uint64_t stop = start_of(ring, ring->in_b) + ring->segment_bytes;
@@ -444,7 +459,9 @@ static int make_room(struct dump_ring *ring, struct dump_body *body, size_t coun
     if (body->end + count + FILLERS_BYTES > stop) {
         if (ring->refused_bytes && count >= ring->refused_bytes)
             return -EFBIG;
-        error = rewrite(ring, body, NULL, 0, room_wanted(ring, count));
+        error = rewrite_seldom(ring, body, NULL, 0, room_wanted(ring, count), &ring->full_until_ns);
+        if (!error)
+            ring->full_until_ns = 0;
     }
     if (error == -EFBIG)
         ring->refused_bytes = count;
@@ -460,22 +477,17 @@ int jd_ring_add(struct dump_ring *ring, struct dump_body *body, const void *grou
     return error ? error : jd_body_add(body, groups, count, last);
 }
 
-/* Groups that were refused fit only after more unloads.  And the whole ring is read for this at
- * most a tenth of the time. */
+/* Groups that were refused fit only after more unloads. */
 int jd_ring_add_with_effect(struct dump_ring *ring, struct dump_body *body, const void *groups,
                             size_t count)
 {
-    enum { PAUSE_FACTOR = 10 };
-    uint64_t start_ns = jd_clock_now(false);
-    if (!ring->segment_bytes || count == ring->refused_tail_bytes || start_ns < ring->again_ns)
+    if (!ring->segment_bytes || count == ring->refused_tail_bytes)
         return -EFBIG;
-    int error = rewrite(ring, body, groups, count, room_wanted(ring, 0));
-    uint64_t end_ns = jd_clock_now(false);
-    ring->again_ns = end_ns + PAUSE_FACTOR * (end_ns - start_ns);
+    int error = rewrite_seldom(ring, body, groups, count, room_wanted(ring, 0), &ring->again_ns);
     if (error == -EFBIG)
         ring->refused_tail_bytes = count;
     else if (!error)
-        ring->refused_bytes = ring->refused_tail_bytes = 0;
+        ring->refused_bytes = ring->refused_tail_bytes = ring->full_until_ns = 0;
     return error;
 }
 

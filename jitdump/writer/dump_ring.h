@@ -38,6 +38,7 @@ struct dump_ring {
     uint64_t refused_bytes;      /* this many did not fit beside the live functions; 0: never */
     uint64_t refused_tail_bytes; /* these did not fit even after their unloads took effect */
     uint64_t again_ns;           /* when that may be tried again */
+    uint64_t full_until_ns;      /* when it may be tried again to rewrite it for more */
     uint64_t first_code_index;
     bool in_b;
 };

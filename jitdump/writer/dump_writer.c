@@ -293,6 +293,28 @@ static int drain(struct dump_writer *writer, uint64_t patience_ns)
     return error;
 }
 
+/* Put late records into the stage, as many as it holds.  Returns the first one that it does not
+ * hold, or NULL.  The lock is held. */
+static const struct late_record *put_late_that_fit(struct dump_writer *writer)
+{
+    struct dump_stage *stage = &writer->stage;
+    const struct late_record *late;
+    while ((late = jd_late_first(&writer->late)) != NULL && jd_stage_holds(stage, late->bytes)) {
+        uint32_t bytes = late->bytes, id_and_size[2];
+        struct dump_room room;
+        memcpy(id_and_size, late->data, sizeof id_and_size);
+        jd_writer_take(writer, late->time, stage->data + stage->end, bytes, 0, &room);
+        memcpy(stage->data + stage->end + JR_PREFIX_BYTES, late->data + JR_PREFIX_BYTES,
+               bytes - JR_PREFIX_BYTES);
+        memcpy(stage->data + stage->end + sizeof id_and_size, &room.timestamp,
+               sizeof room.timestamp);
+        jd_late_drop_first(&writer->late);
+        jd_stage_append(stage, bytes, id_and_size[0], id_and_size[1]);
+        jd_writer_count(&room);
+    }
+    return late;
+}
+
 /* Move all of the stage to the body.  LAST: these are the dump's last groups.  Both locks are held.
  */
 static int flush(struct dump_writer *writer, bool last)
@@ -311,13 +333,18 @@ static int flush(struct dump_writer *writer, bool last)
     return error;
 }
 
-/* Move all of the stage to the body, unless that failed recently, and extend the stage if possible.
- * Both locks are held.  Returns 0 or a negative errno. */
+/* Move all of the stage to the body, with late records, unless that failed recently, and extend the
+ * stage if possible.  Both locks are held.  Returns 0 or a negative errno. */
 static int flush_unless_failed(struct dump_writer *writer)
 {
+    const struct late_record *more = put_late_that_fit(writer);
     if (jd_failure_is_fresh(&writer->drain_failure))
         return writer->drain_failure.error;
     int error = flush(writer, false);
+    while (!error && more) {
+        more = put_late_that_fit(writer);
+        error = flush(writer, false);
+    }
     if (!error && can_grow(writer))
         grow_stage(writer); /* others use it while a large group is written */
     return error;
@@ -500,7 +527,6 @@ static int add_large(struct dump_room *room)
     return error;
 }
 
-/* A stopped thread does not cost a move or unload. */
 static int put_aside(struct dump_room *room)
 {
     jd_store_id_and_size(room->large, room->first_id, room->first_total_size);
@@ -511,7 +537,7 @@ static int put_aside(struct dump_room *room)
 static int end_large(struct dump_room *room, bool whole)
 {
     int error = whole ? add_large(room) : -EINVAL;
-    if (error == -EAGAIN && !room->new_functions && put_aside(room) == 0)
+    if (!room->new_functions && jd_writer_can_wait(room->writer, error) && put_aside(room) == 0)
         error = 0;
     give_memory_back(room->writer, room->large, room->sink.capacity);
     if (whole && error && error != -ESHUTDOWN)
@@ -526,25 +552,10 @@ static int end_large(struct dump_room *room, bool whole)
 int jd_writer_put_late(struct dump_writer *writer, uint64_t patience_ns)
 {
     const struct late_record *late;
-    while ((late = jd_late_first(&writer->late)) != NULL) {
-        struct dump_stage *stage = &writer->stage;
-        uint32_t bytes = late->bytes, id_and_size[2];
-        if (!jd_stage_holds(stage, bytes)) {
-            int error = jd_writer_wait(writer, bytes, 0, patience_ns);
-            if (error)
-                return error;
-            continue;
-        }
-        struct dump_room room;
-        memcpy(id_and_size, late->data, sizeof id_and_size);
-        jd_writer_take(writer, late->time, stage->data + stage->end, bytes, 0, &room);
-        memcpy(stage->data + stage->end + JR_PREFIX_BYTES, late->data + JR_PREFIX_BYTES,
-               bytes - JR_PREFIX_BYTES);
-        memcpy(stage->data + stage->end + sizeof id_and_size, &room.timestamp,
-               sizeof room.timestamp);
-        jd_late_drop_first(&writer->late);
-        jd_stage_append(stage, bytes, id_and_size[0], id_and_size[1]);
-        jd_writer_count(&room);
+    while ((late = put_late_that_fit(writer)) != NULL) {
+        int error = jd_writer_wait(writer, late->bytes, 0, patience_ns);
+        if (error)
+            return error;
     }
     return 0;
 }
@@ -632,8 +643,8 @@ static void put_close(struct dump_writer *writer)
 static int close_body(struct dump_writer *writer)
 {
     if (!writer->is_ring)
-        writer->body.max_bytes = writer->max_bytes; /* the stage's share as well */
-    writer->ring.again_ns = 0;                      /* the last chance */
+        writer->body.max_bytes = writer->max_bytes;         /* the stage's share as well */
+    writer->ring.again_ns = writer->ring.full_until_ns = 0; /* the last chance */
     put_close(writer);
     int error = flush(writer, true);
     if (!error)

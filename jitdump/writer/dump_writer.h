@@ -159,8 +159,15 @@ int jd_writer_put_late(struct dump_writer *writer, uint64_t patience_ns);
 /* The lock's holder is stopped: keep and return that error. */
 int jd_writer_is_stopped(const struct dump_writer *writer);
 
-/* After jd_writer_begin has failed with -EAGAIN: build a record of BYTES in the LATE_RECORD_BYTES
- * at AT, which jd_writer_end then puts aside. */
+/* Whether a move or unload that failed with ERROR can be written later: neither a stopped thread
+ * costs one, nor a ring that is full of live code, where it is what makes room. */
+static inline bool jd_writer_can_wait(const struct dump_writer *writer, int error)
+{
+    return error == -EAGAIN || (error == -EFBIG && writer->is_ring);
+}
+
+/* After jd_writer_begin has failed with such an error: build a record of BYTES in the
+ * LATE_RECORD_BYTES at AT, which jd_writer_end then puts aside. */
 void jd_writer_begin_late(struct dump_writer *writer, uint64_t now, void *at, uint64_t bytes,
                           struct dump_room *room);
 

@@ -411,7 +411,7 @@ record_recursion() {
     jq -e --slurpfile all by_total '(.functions | length) > 5 and .total == $all[0].total and
         .functions == [$all[0].functions[] | select(.module == "jit")]' jit
     perfjit report -q --jit -n 0 node >table
-    [ "$(grep -v '^of them' table | grep -c '%')" -eq $(($(jq '.functions | length' jit) + 1)) ]
+    [ "$(grep -v '^in the runtime' table | grep -c '%')" -eq $(($(jq '.functions | length' jit) + 1)) ]
     for words in "--sort wrong" "--jit --gprof" "--sort total --by kind" "--jit --callers x"; do
         run --separate-stderr perfjit report $words node
         exits 2
@@ -422,9 +422,9 @@ record_recursion() {
 # bats test_tags=live
 @test "the table says how much garbage collectors and compilers took, as diff counts it" {
     perfjit report -q node >table
-    grep -qE '^of them ([0-9.]+ % garbage collector, )?[0-9.]+ % JIT compilers$' table || complain "$(tail -3 table)"
+    grep -qE '^in the runtime: ([0-9.]+ % garbage collector, )?[0-9.]+ % JIT compilers$' table || complain "$(tail -3 table)"
     perfjit report -q native >table
-    ! grep '^of them' table || complain "$(cat table)"
+    ! grep '^in the runtime' table || complain "$(cat table)"
 }
 
 # leave_code MOST: torn, as fp, where MOST chains have an address that is no code instead of JIT code that main called.

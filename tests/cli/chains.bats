@@ -87,8 +87,17 @@ middle_ends() {
     grep -q 'middle: its table leads to an address that is not behind a call, and nothing leads on from there, first at' text
 }
 
-@test "chains: a function without a table is told, and no error; nor is a copy that is too short" {
+# hide_frame NAME: in NAME's dump middle's code begins with `jmp *%rax`, behind which nobody can follow it.
+hide_frame() {
+    perl -0777 -pi -e 's/(middle\0)\x53\x48/$1\xff\xe0/ or die "no such code"' dump/jit-*.dump
+}
+
+@test "chains: a function without a table is followed by its code; without that it is told, and no error; nor is a copy that is too short" {
     shape bare
+    checked 0 bare.data
+    is '.profile.chains | .early == 0 and .unproven == 0 and .whole == .total'
+    is '.profile.chains.places[] | select(.function == "outer") | .chains > 20 and .chains == .through'
+    hide_frame
     checked 0 bare.data
     middle_ends no-table
     is '.profile.sound and .profile.chains.places[0].wrong_table == false'
@@ -103,6 +112,7 @@ middle_ends() {
 
 @test "chains: a pointer to a function, on top of the stack of one without a table, is no return address" {
     shape pointer
+    hide_frame
     checked 0 pointer.data
     is '.profile.chains.places[0] | .function == "middle" and .chains > 20 and .early + .through == .chains and .early > 20 * .through'
     is '.profile.chains.places[0].ends == {"no-table": .profile.chains.early}'
@@ -166,7 +176,7 @@ record_many() {
     is '[.profile.chains.places[] | .ends.cut // 0] | . == (sort | reverse)'
 }
 
-@test "chains: a program without tables is named, and is no error" {
+@test "chains: a program without tables is followed by its code" {
     cat >plain.c <<'END'
 #include <time.h>
 static volatile long sum;
@@ -176,8 +186,8 @@ int main(void) { while (clock() < CLOCKS_PER_SEC / 4) caller(100000); return 0; 
 END
     recording without-tables record_native plain --call-graph dwarf,4096 -- -O2 -fomit-frame-pointer -fno-asynchronous-unwind-tables -fcf-protection=none
     checked 0 plain.data
-    is '.profile.chains.places[0] | (.file | endswith("/plain")) and .ends["no-table"] > 50 and .early > .chains - 20 and .wrong_table == false'
-    grep -qE 'end in /.*/plain: no table, and no frame pointer that leads on, first at' text
+    is '.profile.chains.places[0] | (.file | endswith("/plain")) and .chains > 50 and .early == 0 and .wrong_table == false'
+    is '.profile.chains | .whole == .total'
 }
 
 # The handler's stack ends where no copy could go on, however large.

@@ -286,6 +286,29 @@ END
     perfjit report -q bare.data | grep 'most at addresses for which the recording has no mapping$'
 }
 
+# mremap leaves no record: here every other sample in user space is where no mapping is.
+@test "samples where nothing is mapped, of a process that has JIT code: mremap is said to leave no record" {
+    python3 - >moved.data <<'END'
+import struct, sys
+data = bytearray(open("piped.data", "rb").read())
+at, count = 16, 0
+while at + 8 <= len(data):
+    kind, _, size = struct.unpack_from("<IHH", data, at)
+    if kind == 9: # SAMPLE
+        ip, = struct.unpack_from("<Q", data, at + 8)
+        count += 1
+        if ip < 1 << 47 and count % 2:
+            struct.pack_into("<Q", data, at + 8, 0x1000)
+    at += size
+sys.stdout.buffer.write(data)
+END
+    checked 3 moved.data
+    is '.profile.samples | .unmapped > 20 and .jit_unknown > 20'
+    grep -q '^    code that was moved with mremap(2) is where no mapping was recorded: ' text || complain "$(cat text)"
+    checked 3 piped.data
+    ! grep mremap text || complain "$(cat text)"
+}
+
 @test "code that runs on after it was freed: freed" {
     checked 3 churn.data
     is '.profile.unknown | length >= 1 and all(.cause == "freed")'

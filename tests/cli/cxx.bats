@@ -161,6 +161,55 @@ END
     done
 }
 
+@test "without memory a function is recorded by its name, and add says so; once there is some, all of it is" {
+    cat >no_memory.cc <<'END'
+#include <jitdump/jitdump.hpp>
+
+extern "C" void *__libc_malloc(std::size_t);
+extern "C" void *__libc_calloc(std::size_t, std::size_t);
+extern "C" void *__libc_realloc(void *, std::size_t);
+static bool no_memory = false;
+extern "C" void *malloc(std::size_t bytes) { return no_memory ? nullptr : __libc_malloc(bytes); }
+extern "C" void *calloc(std::size_t count, std::size_t bytes) { return no_memory ? nullptr : __libc_calloc(count, bytes); }
+extern "C" void *realloc(void *old, std::size_t bytes) { return no_memory ? nullptr : __libc_realloc(old, bytes); }
+
+static const unsigned char code[16] = {0xc3};
+
+static int add(const perfjit::dump &dump, const char *name, int without)
+{
+    perfjit::function function;
+    no_memory = without == 1;
+    function.reset(name, code, sizeof code);
+    no_memory = without == 1 || without == 2;
+    function.line(code, "a.src", 1).line(code + 4, "b.src", 2);
+    no_memory = without == 1 || without == 3;
+    function.frame(perfjit::frame::leaf());
+    no_memory = false;
+    return function.add(dump);
+}
+
+int main()
+{
+    perfjit::dump dump;
+    if (dump.open() != 0 || !dump)
+        return 1;
+    const int results[] = {add(dump, "all", 0), add(dump, "nothing", 1), add(dump, "no_lines", 2), add(dump, "no_frame", 3)};
+    if (results[0] != 0)
+        return 2;
+    for (int i = 1; i < 4; i++)
+        if (results[i] != -ENOMEM)
+            return 2 + i;
+    return dump.lost() != 0;
+}
+END
+    compile g++ c++17 -Wno-old-style-cast -o no_memory no_memory.cc "$BUILD/libjitdump.a" -pthread
+    PERFJIT=dump ./no_memory
+    perfjit dump --json jitdump-*/jit-*.dump >json
+    [ "$(jq -r 'select(.name).name' json | tr '\n' ' ')" = "all nothing no_lines no_frame " ]
+    [ "$(jq -s '[.[] | select(.type == "CODE_DEBUG_INFO")] | length' json)" = 2 ]
+    [ "$(jq -s '[.[] | select(.type == "CODE_UNWINDING_INFO")] | length' json)" = 2 ]
+}
+
 # bats test_tags=both
 @test "the README's C++ example and its initialisers compile as C++20 and run" {
     {

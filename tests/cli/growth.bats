@@ -141,3 +141,37 @@ calls_grow() {
     grows inject lined 300
     grows check lined 300
 }
+
+# bats test_tags=all
+@test "memory that is mapped again and again over the addresses of all samples" {
+    grows inject maps 2000
+    grows check maps 2000
+    mkdir -p maps.{2000,8000}
+    local cost=() n
+    for n in 2000 8000; do
+        cost+=("$(instructions "$BUILD/perfjit" report -q maps.$n/perf.data)")
+    done
+    echo "report maps: ${cost[0]} instructions for 2000, ${cost[1]} for 8000"
+    [ "${cost[1]}" -lt $((6 * cost[0])) ]
+}
+
+# bats test_tags=all
+@test "threads of a process with JIT code, which outlive its main thread and end one after the other" {
+    grows inject threads 4000
+    grows check threads 4000
+}
+
+# The kernel's core of so many threads would take gigabytes of addresses: this one is written.
+# bats test_tags=all
+@test "threads in a core" {
+    local cost=() n
+    for n in 500 2000; do
+        /usr/bin/python3 "$here"/many_threads_core.py $n >core.$n
+        cost+=("$(instructions "$BUILD/perfjit" bt core.$n)")
+        "$BUILD/perfjit" bt core.$n 2>/dev/null >stacks || true
+        [ "$(grep -c ^Thread stacks)" = $n ]
+    done
+    echo "bt: ${cost[0]} instructions for 500 threads, ${cost[1]} for 2000"
+    [ "${cost[0]}" -gt 1000000 ]
+    [ "${cost[1]}" -lt $((6 * cost[0])) ]
+}

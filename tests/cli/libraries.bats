@@ -278,7 +278,7 @@ END
             echo 'static const unsigned char entry[16]; enum { entry_bytes = sizeof entry };'
             echo 'static void example(void) {'
             if [ $example = readme ]; then
-                sed -n '/^```c$/,/^```$/p;' "$top/jitdump/README.md" | sed -n '/include <jitdump.h>/,/^```$/{//d;p}'
+                sed -n '/^```c$/,/^```$/p;' "$top/jitdump/README.md" | sed -n '/include <jitdump\/jitdump.h>/,/^```$/{//d;p}'
             else
                 sed -n '/^#ifndef/q; s/^ \*     //p' "$top/jitdump/jitdump.h" | grep -v perf
             fi | sed '/^\.\.\.$/s/.*/fprintf(stderr, "%s\\n", dump ? "on" : "off");/'

@@ -115,6 +115,73 @@ same_dumps() {
     ./two
 }
 
+# What a program may have called the same, from a look at the sources.
+@test "included into another C file: after system headers, after their own, all three, twice, beside the same names" {
+    local library standard header
+    for library in jitdump perfmap; do
+        for standard in gnu11 gnu17 c11; do
+            printf '#include <stdio.h>\n#include <stdlib.h>\n#include <string.h>\n' >unity.c
+            [ $standard = c11 ] || printf '#include <%s.h>\n' fcntl sys/mman sys/stat pthread signal time unistd >>unity.c
+            printf '#include "%s.c"\nint main(void) { return 0; }\n' $library >>unity.c
+            gcc -std=$standard "${warnings[@]}" -I"$dist" -o unity unity.c -pthread
+            sed -i "s,#include \"$library.c\",#include <$library/$library.h>\n&," unity.c # its inline calls are there already
+            gcc -std=$standard "${warnings[@]}" -O2 -D_FORTIFY_SOURCE=2 -I"$dist" -o unity unity.c -pthread
+        done
+    done
+    printf '#include <time.h>\n#include "jitdump.c"\n' >late.c
+    run gcc -std=c11 -I"$dist" -fsyntax-only late.c
+    [[ $output == *"has to come before the system headers"* ]]
+    cat >unity.c <<'C'
+#include <stdio.h>
+#define STEP "a"
+#define LOOKS "b"
+#define SEALS "c"
+struct wait { int turn; };
+struct stub { int lock; };
+enum { ARENA = 7, TIME, DONE };
+static int lock(int n) { return n + 1; }
+static int start, fail = 3, begin, end, remedy, take, count, byte_sink_over, sized_struct_read, environment_has;
+#include "jitdump.c"
+#include "perfmap.c"
+#include "jitunwind.c"
+#include "jitdump.c"
+static const char *const macros[] = {STEP, LOOKS, SEALS};
+int main(void)
+{
+    const unsigned char ret = 0xc3;
+    struct wait wait = {ARENA + TIME};
+    struct stub stub = {DONE};
+    struct jitdump *dump;
+    if (jitdump_open(&dump, NULL) || jitdump_add(dump, "unity", &ret, 1, NULL) || jitdump_close(dump))
+        return 1;
+    puts(macros[0]);
+    return lock(wait.turn + stub.lock) + fail + start + begin + end + remedy + take + count + byte_sink_over + sized_struct_read +
+        environment_has - 28;
+}
+C
+    gcc -std=gnu11 -Wall -Wextra -Werror -D_GNU_SOURCE -I"$dist" -o unity unity.c -pthread
+    PERFJIT=dump ./unity
+    [ "$(perfjit dump --json jitdump-*/jit-*.dump | jq -r 'select(.name).name')" = unity ]
+    rm -r jitdump-*
+    printf 'int main(void) { struct jitdump *dump; return jitdump_open(&dump, NULL) || jitdump_close(dump); }\n' >first.c
+    gcc -std=c11 "${warnings[@]}" -I"$dist" -include "$dist/jitdump.c" -o first first.c -pthread
+    PERFJIT=dump ./first
+    [ -e jitdump-*/jit-*.dump ]
+}
+
+# Every file of the table is there, and no other.
+@test "README names the files to copy" {
+    sed -n '/^### Vendoring/,/^###/p' "$top/jitdump/README.md" | grep '^| `' | cut -d'|' -f2 | grep -o '[a-z/]*\.[chp]*' | LC_ALL=C sort >named
+    (cd "$dist" && find . -type f | sed 's,^\./,,' | LC_ALL=C sort) | same named /dev/stdin
+    printf '#include <jitdump/jitdump.hpp>\n#include <perfmap/perfmap.h>\n#include <jitunwind/jitunwind.h>\nint main() { return 0; }\n' >all.cc
+    mkdir copy
+    while read -r file; do
+        mkdir -p "copy/$(dirname "$file")"
+        cp "$dist/$file" "copy/$file"
+    done <named
+    g++ -std=c++17 -Wall -Wextra -Werror -Icopy -fsyntax-only all.cc
+}
+
 @test "each file of the sources is in it" {
     for library in jitdump perfmap jitunwind; do
         find "$top/$library" -name '*.c' | sed "s,^$top/,," | LC_ALL=C sort >files

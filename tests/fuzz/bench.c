@@ -62,7 +62,7 @@ static void try_run(const uint8_t *bytes, size_t size, bool is_body)
     int result;
     if (is_body)
         result = call_profile_begin(&profile) ||
-                 run_file_parse_body(&profile, "fuzz.run", bytes, size,
+                 run_file_parse_body(&profile, "fuzz.run", RUN_FILE_VERSION, bytes, size,
                                      size % 2 ? RUN_PERIODS : RUN_EACH, &findings);
     else
         result = run_file_parse(&profile, "fuzz.run", bytes, size, RUN_COUNTS, &findings);

@@ -149,7 +149,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
     if (size == 0)
         return 0;
     if (call_profile_begin(&profile) == 0 &&
-        run_file_parse_body(&profile, "fuzz.run", bytes + 1, size - 1, RUN_PERIODS, &findings) ==
+        run_file_parse_body(&profile, "fuzz.run", RUN_FILE_VERSION, bytes + 1, size - 1, RUN_PERIODS, &findings) ==
             0 &&
         profile.event_count)
         compare(&profile, bytes[0]);

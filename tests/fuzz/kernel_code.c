@@ -35,7 +35,8 @@ static void check(const struct kernel_code *code, uint64_t pc, uint64_t number)
 
 static int take(struct kernel_code *code, const uint8_t *bytes, size_t size)
 {
-    static const struct perf_file file = {0};
+    static struct perf_event event; /* whose records have no times */
+    static const struct perf_file file = {.events = &event, .event_count = 1, .one_layout = true};
     int result = 0;
     for (uint64_t i = 0; !result && size > HEAD_BYTES; i++) {
         size_t taken = bytes[0] % MOST_BYTES;

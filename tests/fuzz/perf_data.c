@@ -100,6 +100,15 @@ static void rewrite(struct run *run)
     munmap((void *)(uintptr_t)view, (size_t)output.size);
 }
 
+/* Chains of samples are whole, but for those that are damaged. */
+static void expect_joined(const struct perf_file *file)
+{
+    struct perf_walk walk = perf_walk_begin(file);
+    struct perf_record record;
+    while (perf_walk_next(&walk, &record, NULL))
+        promise(record.type != PERF_RECORD_CALLCHAIN_DEFERRED, "no chain is deferred");
+}
+
 static void ask(const struct run *run)
 {
     const struct records *records = &run->records;
@@ -137,8 +146,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
 {
     static struct run run;
     run = (struct run){.findings = {.quiet = true}};
-    if (perf_input_view(&run.input, "fuzz.data", bytes, size, &run.findings) == 0)
+    if (perf_input_view(&run.input, "fuzz.data", bytes, size, &run.findings) == 0) {
+        expect_joined(&run.input.file);
         inject(&run);
+    }
     thread_list_free(&run.threads);
     dump_claims_free(&run.claims);
     process_lives_free(&run.lives);

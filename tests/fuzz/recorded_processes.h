@@ -82,8 +82,10 @@ static const struct timeline *parent_timeline(const struct recorded_processes *r
 static int read_processes(struct recorded_processes *run, const struct recorded_input *input)
 {
     const struct given_file dump = given_file_of(dump_path(input->dump, input->dump_bytes));
-    const struct jit_processes_request request = {
-        &dump, 1, {.any_owner = true}, {.only_given = true}};
+    const struct jit_processes_request request = {.dumps = &dump,
+                                                  .dump_count = 1,
+                                                  .claims = {.any_owner = true},
+                                                  .perf_maps = {.only_given = true}};
     struct findings *findings = &run->findings;
     size_t inherited = 0;
     if (perf_input_view(&run->input, "fuzz.data", input->recording, input->recording_bytes,

@@ -284,6 +284,40 @@ static void put_plain_profiles(void)
     put_profile();
 }
 
+static void put_words(const uint64_t *words, size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        sink_u64(&built.sink, words[i]);
+}
+
+/* Two samples of one kernel entry, a third one in its process, and their deferred chains. */
+static void put_deferred_profile(void)
+{
+    static const uint64_t type = SAMPLE_TYPE | PERF_SAMPLE_CALLCHAIN, thread = 4711;
+    static const uint64_t cookies[] = {7, 7, 8}, of_first[] = {7, 3, PERF_CONTEXT_USER, 1, 2};
+    static const uint64_t of_last[] = {8, 1, 0x40000010};
+    profile_begin(&built, &type, 1);
+    put_task(7, 4712, 4711, 900);
+    for (size_t i = 0; i < 3; i++) {
+        const uint64_t words[] = {
+            0x401000, thread << 32 | thread,      1000 + i,  1, 4, PERF_CONTEXT_KERNEL,
+            0x401000, PERF_CONTEXT_USER_DEFERRED, cookies[i]};
+        size_t start = profile_begin_record(&built, PERF_RECORD_SAMPLE, PERF_MISC_KERNEL);
+        put_words(words, 9);
+        profile_end_record(&built, start);
+    }
+    size_t first = profile_begin_record(&built, PERF_RECORD_CALLCHAIN_DEFERRED, PERF_MISC_USER);
+    put_words(of_first, 5);
+    profile_put_trailer(&built, 0, 4711, 1010);
+    profile_end_record(&built, first);
+    size_t last = profile_begin_record(&built, PERF_RECORD_CALLCHAIN_DEFERRED, PERF_MISC_USER);
+    put_words(of_last, 3);
+    profile_put_trailer(&built, 0, 4711, 1011);
+    profile_end_record(&built, last);
+    profile_end_records(&built);
+    put_profile();
+}
+
 static void put_traced_profile(void)
 {
     profile_begin_one(&built);
@@ -629,6 +663,7 @@ int main(int argc, char **argv)
     put_line_seeds(false);
     put_line_seeds(true);
     put_plain_profiles();
+    put_deferred_profile();
     put_traced_profile();
     put_stream();
     put_compressed();

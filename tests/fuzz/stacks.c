@@ -8,6 +8,7 @@
  */
 #include "injector/native/frame_section.h"
 #include "injector/recording/perf_data/perf_format.h"
+#include "injector/unwind/code_rule.h"
 #include "injector/unwind/return_slot.h"
 #include "injector/unwind/stacks/user_stacks.h"
 #include "tests/fuzz/fuzz_target.h"
@@ -68,12 +69,25 @@ static enum unwind_result step_by_table(struct input *input, struct unwind_step 
     return result;
 }
 
+/* The bytes of the stack stand for the code. */
+static enum unwind_result step_by_code(struct input *input, struct unwind_step *step,
+                                       struct unwind_frame *frame)
+{
+    struct unwind_rule rule = {.kind = RULE_PLACE, .place = (uint8_t)(frame->pc % PLACES)};
+    const size_t size = step->stack->size < 4096 ? (size_t)step->stack->size : 4096;
+    int found = size ? code_rule_find(&rule, input->machine, step->stack->bytes, size,
+                                      (size_t)(frame->pc % size), step->budget)
+                     : 0;
+    promise(found == rule.followed, "a rule that was found holds");
+    return unwind_by_place(step, &rule, frame);
+}
+
 static enum unwind_result step_on(struct input *input, struct unwind_step *step,
                                   struct unwind_frame *frame)
 {
     enum unwind_result result = input->no_table ? UNWIND_WRONG : step_by_table(input, step, frame);
     if (result == UNWIND_WRONG)
-        result = unwind_by_place(step, (enum code_place)(frame->pc % PLACES), frame);
+        result = step_by_code(input, step, frame);
     return result == UNWIND_WRONG ? unwind_by_slot(step, frame) : result;
 }
 
@@ -137,6 +151,23 @@ static void check_parts(const struct perf_record *record, const struct sample_fo
     check_part(record, sample.user_stack.bytes, sample.user_stack.size);
 }
 
+/* Every address that a report of the sample names. */
+static void check_stack(const struct perf_record *record, const struct sample_format *format)
+{
+    struct perf_sample sample;
+    struct stack_address address;
+    size_t count = 0;
+    if (!perf_sample_read(&sample, format, record, SAMPLE_FIELDS))
+        return;
+    struct stack_reading reading = stack_reading_begin(&sample);
+    for (; stack_reading_next(&reading, &address); count++)
+        promise(address.mode <= PERF_MISC_GUEST_USER &&
+                    (!address.seen || !address.called || count == 0),
+                "an address has a mode, and a place that was seen is no call");
+    promise(count <= sample.chain.count + sample.branches.count + 1,
+            "a stack has no more addresses than chain and branches");
+}
+
 static void read_record(struct byte_cursor *cursor, bool has_stack)
 {
     struct sample_format format = {.sample_type = cursor_u64(cursor)};
@@ -146,8 +177,10 @@ static void read_record(struct byte_cursor *cursor, bool has_stack)
     size_t size =
         cursor_left(cursor) < RECORD_MOST_BYTES ? cursor_left(cursor) : (size_t)RECORD_MOST_BYTES;
     const uint8_t *bytes = cursor_bytes(cursor, size);
-    struct perf_record record = {
-        .bytes = bytes, .size = (uint16_t)size, .type = PERF_RECORD_SAMPLE};
+    struct perf_record record = {.bytes = bytes,
+                                 .size = (uint16_t)size,
+                                 .type = PERF_RECORD_SAMPLE,
+                                 .misc = size ? bytes[0] : 0};
     struct perf_sample sample;
     if (has_stack)
         format.sample_type |= PERF_SAMPLE_REGS_USER | PERF_SAMPLE_STACK_USER;
@@ -155,9 +188,10 @@ static void read_record(struct byte_cursor *cursor, bool has_stack)
     if (!bytes || size < PERF_RECORD_HEADER_BYTES)
         return;
     check_parts(&record, &format);
+    check_stack(&record, &format);
     if (!user_stacks_read(&sample, &format, &record))
         return;
-    promise(user_stacks_kernel_entries(&sample) <= sample.chain.count,
+    promise(perf_sample_user_entry(&sample) <= sample.chain.count,
             "the kernel's part is a part of the chain");
     promise(user_stacks_most_frames(&sample) <= RECORD_MOST_BYTES / 8, "frames have room");
 }

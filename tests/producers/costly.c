@@ -19,8 +19,10 @@
  *     lined        the same, with a source line and unwind tables each
  *     hole         N pages of zeros, half of them a function's, as where a file was cut and is
  *                  written again
- *     noise        a record that can't be, and behind it N times 60 bytes that could each be an id
- *                  or a size, and N empty loads
+ *     maps         memory mapped N times over the same addresses, each time with a sample at
+ * another threads      N threads of 4711, with names, which outlive the first one: each is sampled
+ * in a new function, and ends noise        a record that can't be, and behind it N times 60 bytes
+ * that could each be an id or a size, and N empty loads
  */
 #include "injector/recording/perf_data/perf_format.h"
 #include "injector/recording/perf_data/sample_format.h"
@@ -246,6 +248,47 @@ static void put_name(uint32_t pid, uint16_t misc)
     end_event(start);
 }
 
+static void put_thread_ids(uint32_t tid)
+{
+    sink_u32(&profile, PID);
+    sink_u32(&profile, tid);
+}
+
+static void put_task_of_thread(uint32_t type, uint32_t tid)
+{
+    size_t start = begin_event(type, 0);
+    put_thread_ids(PID); /* its process, and the parent's */
+    sink_u32(&profile, tid);
+    sink_u32(&profile, PID);
+    sink_u64(&profile, now_ns);
+    put_thread_ids(PID);
+    sink_u64(&profile, now_ns);
+    end_event(start);
+}
+
+/* A thread of PID begins, and gets a name. */
+static void put_thread(uint32_t tid)
+{
+    char name[8];
+    put_task_of_thread(PERF_RECORD_FORK, tid);
+    size_t start = begin_event(PERF_RECORD_COMM, 0);
+    put_thread_ids(tid);
+    snprintf(name, sizeof name, "t%" PRIu32, tid % 100000);
+    sink_bytes(&profile, name, sizeof name);
+    put_thread_ids(tid);
+    sink_u64(&profile, now_ns);
+    end_event(start);
+}
+
+static void put_thread_sample(uint32_t tid, uint64_t addr)
+{
+    size_t start = begin_event(PERF_RECORD_SAMPLE, PERF_MISC_USER);
+    sink_u64(&profile, addr);
+    put_thread_ids(tid);
+    sink_u64(&profile, now_ns);
+    end_event(start);
+}
+
 static void put_map(uint32_t pid, uint64_t addr, uint64_t bytes)
 {
     size_t start = begin_event(PERF_RECORD_MMAP, PERF_MISC_USER);
@@ -333,6 +376,32 @@ static void make_layers(uint32_t count, bool lines)
     }
 }
 
+/* The arena is mapped again and again. */
+static void make_maps(uint32_t count)
+{
+    put_load(PID, 0);
+    for (uint32_t i = 0; i < count; i++) {
+        now_ns += 1000;
+        put_map(PID, ARENA, UINT64_C(1) << 28);
+        put_sample(PID, ARENA + (uint64_t)CODE_BYTES * (i + 1));
+    }
+}
+
+static void make_threads(uint32_t count)
+{
+    for (uint32_t i = 0; i < count; i++) {
+        now_ns += 1000;
+        put_thread(CHILD + i);
+    }
+    put_task_of_thread(PERF_RECORD_EXIT, PID);
+    for (uint32_t i = 0; i < count; i++) {
+        now_ns += 1000;
+        put_load(PID, i);
+        put_thread_sample(CHILD + i, ARENA + (uint64_t)CODE_BYTES * i);
+        put_task_of_thread(PERF_RECORD_EXIT, CHILD + i);
+    }
+}
+
 /* Unloads of the whole arena that are those of no function in it. */
 static void make_unloads(uint32_t count)
 {
@@ -414,6 +483,10 @@ static bool make(const char *kind, uint32_t count)
         make_large_cie(count);
     else if (strcmp(kind, "hole") == 0)
         make_hole(count);
+    else if (strcmp(kind, "maps") == 0)
+        make_maps(count);
+    else if (strcmp(kind, "threads") == 0)
+        make_threads(count);
     else if (strcmp(kind, "noise") == 0)
         make_noise(count);
     else

@@ -210,6 +210,15 @@ void check_owners()
     jitdump_unwind tables;
     CHECK(to.frame(perfjit::frame::leaf()).finish(16, tables) == 0 && tables.unwinding_size > 0);
     CHECK(cfi.finish(16, tables) == -ENOMEM && tables.unwinding_size == 0); // NOLINT
+    perfjit::cfi used(JITDUMP_X86_64);
+    used.frame(perfjit::frame::pointer().epilogues(std::uint64_t{8}));
+    used = std::move(to); // what it had described is not the other's now
+    CHECK(!to.get() && to.finish(16, tables) == -ENOMEM); // NOLINT
+    CHECK(used.finish(16, tables) == 0 && tables.unwinding_size > 0);
+    perfjit::function empty("full", &used, 16);
+    empty.line(&used, "full.src", 1).frame(perfjit::frame::leaf());
+    taken = std::move(empty);
+    CHECK(!*empty.unwind_error() && empty.add(off) == 0); // NOLINT
 }
 
 #if defined(__cpp_lib_span)

@@ -292,16 +292,22 @@ static void test_a_riscv64_frame_that_was_entered(void **state)
 static void test_epilogues_in_wrong_places(void **state)
 {
     const struct jitdump_frame frame = {.kind = JITDUMP_FRAME_POINTER};
-    const uint64_t early[] = {3}, overlapping[] = {20, 21}, late[] = {98}, odd[] = {34};
+    const uint64_t early[] = {3}, overlapping[] = {20, 21}, late[] = {98}, odd[] = {34},
+                   behind[] = {128}, far[] = {UINT64_MAX - 1};
     struct jitdump_frame f = frame;
     (void)state;
     f.epilogue_count = 1;
     f.epilogues = early;
-    assert_refused(JITDUMP_X86_64, f, "0x3: after one with a higher offset");
+    assert_refused(JITDUMP_X86_64, f,
+                   "epilogue at code offset 0x3: after one with a higher offset");
     f.epilogues = late; /* pop rbp; the code ends; no ret */
     f.epilogue_count = 1;
     f.stack_bytes = 8;
-    assert_refused(JITDUMP_X86_64, f, "past the code");
+    assert_refused(JITDUMP_X86_64, f, "epilogue at code offset 0x62 reaches past the code");
+    f.epilogues = behind; /* all of it */
+    assert_refused(JITDUMP_X86_64, f, "epilogue at code offset 0x80 reaches past the code");
+    f.epilogues = far;
+    assert_refused(JITDUMP_X86_64, f, "epilogue at code offset 0xfffffffffffffffe: past 2 GiB");
     f.epilogues = overlapping;
     f.epilogue_count = 2;
     assert_refused(JITDUMP_X86_64, f, "0x15: after");

@@ -99,7 +99,7 @@ static void compare_file(const char *path, bool with_table)
     Elf *elf = elf_begin(fd, ELF_C_READ, NULL);
     Dwarf_CFI *cfi = dwarf_getcfi_elf(elf);
     assert_non_null(cfi);
-    assert_int_equal(elf_view_open(&view, path, 0), 0);
+    assert_int_equal(elf_view_open(&view, path), 0);
     if (!with_table)
         view.eh_frame.hdr.size = 0;
     for (size_t i = 0; i < view.segment_count; i++)

@@ -279,6 +279,40 @@ static void test_what_can_tell_more_is_named(void **state)
     free(head);
 }
 
+/* A change that is certain and too small, and one run that takes thirty times as long. */
+static void test_what_was_tested_is_told(void **state)
+{
+    (void)state;
+    static const struct made_stack small[] = {{{JIT("hot", "TurboFan")}, NULL, {10000, 10300}},
+                                              {{JIT("same", "TurboFan")}, NULL, {90000, 90000}}};
+    static const struct made_stack far[] = {{{JIT("hot", "TurboFan")}, NULL, {3000000, 0}}};
+    char *head = head_of(small, COUNT(small), one_program);
+    assert_null(strstr(head, "far off"));
+    free(head);
+    struct run_set set;
+    struct diff_report report;
+    make_runs(&set, small, COUNT(small), SIDE, 1, one_program);
+    assert_int_equal(diff_report_make(&report, &set, false, 0.01), 0);
+    head = text_of(&report, diff_text_put);
+    assert_says(head, "no change: +0.3 % in all");
+    assert_says(head, "\nthe change is more than noise, and below the floor of 1.0 %\n");
+    free(head);
+    diff_report_free(&report);
+    add_runs(&set, far, COUNT(far), 1, 0, one_program);
+    assert_int_equal(diff_report_make(&report, &set, false, 0.01), 0);
+    head = text_of(&report, diff_text_put);
+    assert_says(head, "no change: +0.3 % in all");
+    assert_says(head, "run 9 of the base is far off: 3000.0 ms, and their middle is 100.1 ms\n"
+                      "run 9 of the new ones is far off: 0.0 ms, and their middle is 100.3 ms\n"
+                      "the means, which these runs move, differ by -78.9 %\n");
+    free(head);
+    char *json = text_of(&report, diff_json_put);
+    assert_says(json, "{\"side\":\"base\",\"run\":9,\"value\":3e+09}");
+    free(json);
+    diff_report_free(&report);
+    run_set_free(&set);
+}
+
 /* ---- Forms ---- */
 
 static void test_one_is_no_plural(void **state)
@@ -445,6 +479,7 @@ int main(void)
         cmocka_unit_test(test_different_programs_are_told),
         cmocka_unit_test(test_no_variance),
         cmocka_unit_test(test_what_can_tell_more_is_named),
+        cmocka_unit_test(test_what_was_tested_is_told),
         cmocka_unit_test(test_one_is_no_plural),
         cmocka_unit_test(test_names_are_no_markup),
         cmocka_unit_test(test_names_do_not_turn_the_text_around),

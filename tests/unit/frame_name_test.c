@@ -43,6 +43,25 @@ static void test_v8(void **state)
     assert_false(frame_name_of_jit("JS:*f", 5).interpreted);
 }
 
+/* In minified code the column alone tells functions apart. */
+static void test_the_column(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *symbol;
+        uint32_t line, column;
+    } names[] = {{"JS:*e /srv/app.min.js:1:129", 1, 129},
+                 {"JS:~ /srv/app.min.js:1:14", 1, 14},
+                 {"e file:///srv/app.min.js:1:70000", 1, 70000},
+                 {"LazyCompile:*f /x.js:3", 3, 0},
+                 {"JS:*f", 0, 0}};
+    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
+        struct frame_name name = frame_name_of_jit(names[i].symbol, strlen(names[i].symbol));
+        assert_int_equal(name.line, names[i].line);
+        assert_int_equal(name.column, names[i].column);
+    }
+}
+
 static void test_others(void **state)
 {
     (void)state;
@@ -104,11 +123,9 @@ static void test_interpreters(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_v8),
-        cmocka_unit_test(test_others),
-        cmocka_unit_test(test_names_that_begin_like_python),
-        cmocka_unit_test(test_wasm),
-        cmocka_unit_test(test_interpreters),
+        cmocka_unit_test(test_v8),     cmocka_unit_test(test_the_column),
+        cmocka_unit_test(test_others), cmocka_unit_test(test_names_that_begin_like_python),
+        cmocka_unit_test(test_wasm),   cmocka_unit_test(test_interpreters),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,9 +1,12 @@
 /* libjitdump's dumps that begin and end while the process runs, among forks and threads. */
+#include "jitdump/handle/handle.h"
 #include "tests/unit/attach_asker.h"
 
 #include <pthread.h>
 #include <semaphore.h>
 #include <stdatomic.h>
+
+static atomic_bool stop_making;
 
 /* ---- Forks ---- */
 
@@ -118,6 +121,51 @@ static void idle_child_of_attached(struct jitdump *dump)
     switch_page_close(&page);
 }
 
+/* One that logs is asked: it says where, and tells all that is alive. */
+static void asked_child_of_attached(struct jitdump *dump)
+{
+    struct told told = {0};
+    struct switch_page page = page_of(getpid(), 0);
+    CHECK(add_function(dump, 1, 0, NULL) == 0);
+    CHECK(switch_page_split(&page, true) == 0);
+    CHECK(jitdump_poll(dump, tell_live, &told) == 0);
+    for (int i = 0; i < 2; i++) {
+        ask(ATTACH_ON, dir);
+        CHECK(jitdump_poll(dump, tell_live, &told) == 0);
+        CHECK(told.calls == 1);
+        CHECK(answer_of(getpid()).state == ATTACH_IS_ON);
+        CHECK(answer_of(getpid()).functions == LIVE);
+        CHECK(strcmp(answer_of(getpid()).path, path) == 0);
+    }
+    switch_page_split(&page, false);
+    switch_page_close(&page);
+    CHECK(jitdump_close(dump) == 0);
+    check_inventory(path, LIVE + 1, 1);
+}
+
+/* The other order: it has a page of its own before it logs. */
+static void child_that_polled_first(struct jitdump *dump)
+{
+    struct told told = {0};
+    struct switch_page page = page_of(getpid(), 0);
+    CHECK(switch_page_split(&page, true) == 0);
+    CHECK(jitdump_poll(dump, tell_live, &told) == 0);
+    CHECK(add_function(dump, 1, 0, NULL) == 0);
+    ask(ATTACH_ON, dir);
+    CHECK(jitdump_poll(dump, tell_live, &told) == 0);
+    CHECK(told.calls == 1 && strcmp(answer_of(getpid()).path, path) == 0);
+    ask(ATTACH_OFF, NULL);
+    CHECK(jitdump_poll(dump, tell_live, &told) == 0);
+    CHECK(strcmp(answer_of(getpid()).path, path) == 0); /* that it closed */
+    ask(ATTACH_OFF, NULL);
+    CHECK(jitdump_poll(dump, tell_live, &told) == 0);
+    CHECK(strcmp(answer_of(getpid()).path, "") == 0);
+    check_inventory(path, LIVE + 1, 1);
+    switch_page_split(&page, false);
+    switch_page_close(&page);
+    CHECK(jitdump_close(dump) == 0);
+}
+
 static void test_children_of_a_process_that_logs(void **state)
 {
     struct jitdump *dump = open_attachable();
@@ -127,6 +175,8 @@ static void test_children_of_a_process_that_logs(void **state)
     assert_int_equal(jitdump_poll(dump, tell_live, &told), 0);
     assert_int_equal(run_in_child(child_of_attached, dump), 0);
     assert_int_equal(run_in_child(idle_child_of_attached, dump), 0);
+    assert_int_equal(run_in_child(asked_child_of_attached, dump), 0);
+    assert_int_equal(run_in_child(child_that_polled_first, dump), 0);
     assert_int_equal(jitdump_is_on(dump), 1);
     assert_int_equal(add_function(dump, 2, 0, NULL), 0);
     assert_int_equal(jitdump_close(dump), 0);
@@ -151,7 +201,70 @@ static void test_a_child_that_closes_leaves_the_parent_alone(void **state)
     check_inventory(path, LIVE, 1);
 }
 
+static unsigned ended_dumps(const struct jitdump *dump)
+{
+    unsigned count = 0;
+    for (const struct dump_file *file = dump->retired; file; file = file->next_retired)
+        count++;
+    return count;
+}
+
+static void child_of_a_process_in_a_call(struct jitdump *dump)
+{
+    struct told told = {0};
+    struct switch_page page = page_of(getpid(), 0);
+    CHECK(switch_page_split(&page, true) == 0);
+    CHECK(jitdump_poll(dump, tell_live, &told) == 0);
+    for (int i = 0; i < 20; i++) {
+        ask(i % 2 ? ATTACH_OFF : ATTACH_ON, dir);
+        CHECK(jitdump_poll(dump, tell_live, &told) == 0);
+    }
+    CHECK(told.calls == 10);
+    CHECK(ended_dumps(dump) <= 2); /* the newest is kept, and what was inherited */
+    switch_page_split(&page, false);
+    switch_page_close(&page);
+    CHECK(jitdump_close(dump) == 0);
+}
+
+static void test_ended_dumps_are_freed_in_a_child_of_a_process_in_a_call(void **state)
+{
+    struct jitdump *dump = open_attachable();
+    (void)state;
+    jd_handle_enter(dump); /* as another thread's call does */
+    assert_int_equal(run_in_child(child_of_a_process_in_a_call, dump), 0);
+    jd_handle_leave(dump);
+    assert_int_equal(jitdump_close(dump), 0);
+}
+
 /* ---- Threads ---- */
+
+static void *add_large_functions(void *argument)
+{
+    static char code[40 << 10];
+    struct jitdump *dump = argument;
+    while (!atomic_load(&stop_making))
+        CHECK(jitdump_add(dump, "large", code, sizeof code, NULL) == 0);
+    return NULL;
+}
+
+static void test_a_detach_during_a_large_add_is_no_error(void **state)
+{
+    struct jitdump *dump = open_attachable();
+    pthread_t thread;
+    (void)state;
+    atomic_store(&stop_making, false);
+    assert_int_equal(pthread_create(&thread, NULL, add_large_functions, dump), 0);
+    for (int i = 0; i < 100; i++) {
+        ask(i % 2 ? ATTACH_OFF : ATTACH_ON, dir);
+        assert_int_equal(jitdump_poll(dump, NULL, NULL), 0);
+        usleep(500);
+    }
+    atomic_store(&stop_making, true);
+    assert_int_equal(pthread_join(thread, NULL), 0);
+    assert_string_equal(jitdump_error(dump), "");
+    assert_int_equal(jitdump_lost(dump), 0);
+    assert_int_equal(jitdump_close(dump), 0);
+}
 
 static sem_t telling, told_all;
 
@@ -205,7 +318,6 @@ struct maker {
 };
 
 static struct maker makers[MAKERS];
-static atomic_bool stop_making;
 static _Atomic unsigned may_know; /* so many functions each maker may make until the next switch */
 
 static void tell_known(struct jitdump *dump, void *user)
@@ -309,6 +421,8 @@ int main(void)
         TEST(test_parent_and_child_are_asked_each_by_itself),
         TEST(test_children_of_a_process_that_logs),
         TEST(test_a_child_that_closes_leaves_the_parent_alone),
+        TEST(test_ended_dumps_are_freed_in_a_child_of_a_process_in_a_call),
+        TEST(test_a_detach_during_a_large_add_is_no_error),
         TEST(test_others_go_on_while_one_tells),
         TEST(test_nothing_is_lost_between_threads),
     };

@@ -12,6 +12,7 @@
 struct leaver {
     struct told told;
     bool leaves, ends; /* by a longjmp, or with its thread */
+    int cancel_state;
     jmp_buf where;
 };
 
@@ -74,6 +75,82 @@ static void test_left_by_a_longjmp(void **state)
     ask(ATTACH_ON, dir);
     poll_and_leave(dump, &leaver);
     check_asked_again(dump, &leaver);
+}
+
+/* Cancellation is as the thread had it, in EMIT_ALL and after it was left. */
+static void tell_and_look(struct jitdump *dump, void *user)
+{
+    int state;
+    CHECK(pthread_setcancelstate(PTHREAD_CANCEL_ENABLE, &state) == 0);
+    CHECK(state == ((struct leaver *)user)->cancel_state);
+    CHECK(pthread_setcancelstate(state, &state) == 0);
+    tell_and_leave(dump, user);
+}
+
+static __attribute__((noinline)) int cancel_state_after(struct jitdump *dump, struct leaver *leaver)
+{
+    int state;
+    ask(ATTACH_ON, dir);
+    if (setjmp(leaver->where) == 0)
+        jitdump_poll(dump, tell_and_look, leaver);
+    pthread_setcancelstate(PTHREAD_CANCEL_ENABLE, &state);
+    return state;
+}
+
+static void *leave_and_look(void *argument)
+{
+    static struct leaver leaver;
+    struct jitdump *dump = argument;
+    int old;
+    for (int leaves = 0; leaves < 2; leaves++)
+        for (int wanted = 0; wanted < 2; wanted++) {
+            int state = wanted ? PTHREAD_CANCEL_ENABLE : PTHREAD_CANCEL_DISABLE;
+            leaver = (struct leaver){.leaves = leaves == 1, .cancel_state = state};
+            pthread_setcancelstate(state, &old);
+            CHECK(cancel_state_after(dump, &leaver) == state);
+            ask(ATTACH_OFF, NULL);
+            CHECK(jitdump_poll(dump, NULL, NULL) == 0);
+        }
+    return NULL;
+}
+
+static void test_cancellation_is_as_it_was_after_a_longjmp(void **state)
+{
+    struct jitdump *dump = open_attachable();
+    pthread_t thread;
+    (void)state;
+    assert_int_equal(pthread_create(&thread, NULL, leave_and_look, dump), 0);
+    assert_int_equal(pthread_join(thread, NULL), 0);
+    assert_int_equal(jitdump_close(dump), 0);
+}
+
+/* A poll that opens or closes a dump is no cancellation point. */
+static void *poll_cancelled(void *argument)
+{
+    struct jitdump *dump = argument;
+    int state;
+    pthread_cancel(pthread_self());
+    for (int on = 1; on >= 0; on--) {
+        pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &state);
+        ask(on ? ATTACH_ON : ATTACH_OFF, dir);
+        pthread_setcancelstate(PTHREAD_CANCEL_ENABLE, &state);
+        CHECK(jitdump_poll(dump, NULL, NULL) == 0);
+    }
+    return dump;
+}
+
+static void test_a_poll_is_not_cancelled(void **state)
+{
+    struct jitdump *dump = open_attachable();
+    pthread_t thread;
+    void *result;
+    (void)state;
+    assert_int_equal(pthread_create(&thread, NULL, poll_cancelled, dump), 0);
+    assert_int_equal(pthread_join(thread, &result), 0);
+    assert_ptr_equal(result, dump);
+    assert_int_equal(answer_of(getpid()).state, ATTACH_IS_OFF);
+    assert_int_equal(jitdump_close(dump), 0);
+    check_inventory(path, 0, 1);
 }
 
 static struct jitdump *polled;
@@ -173,6 +250,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         TEST(test_left_by_a_longjmp),
+        TEST(test_cancellation_is_as_it_was_after_a_longjmp),
+        TEST(test_a_poll_is_not_cancelled),
         TEST(test_left_by_a_thread_that_ends),
         TEST(test_a_child_forked_while_code_is_told_leaves_the_page_alone),
         TEST(test_the_path_is_asked_for_while_dumps_end),

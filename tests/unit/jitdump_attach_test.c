@@ -246,11 +246,13 @@ static void test_hostile_values(void **state)
     put_u32(&page, offsetof(struct attach_page, wanted), ATTACH_ON);
     put_u32(&page, offsetof(struct attach_page, request), 7);
     put_u32(&page, offsetof(struct attach_page, word), ATTACH_ASK);
+    assert_int_equal(switch_page_prove(&page, 7), 0);
     assert_int_equal(jitdump_poll(dump, tell_live, &told), -EINVAL);
     text[0] = '/'; /* absolute, but longer than any path */
     put(&page, offsetof(struct attach_page, dir), text, sizeof text);
     put_u32(&page, offsetof(struct attach_page, request), 8);
     put_u32(&page, offsetof(struct attach_page, word), ATTACH_ASK);
+    assert_int_equal(switch_page_prove(&page, 8), 0);
     assert_int_equal(jitdump_poll(dump, tell_live, &told), -ENAMETOOLONG);
     put_u32(&page, offsetof(struct attach_page, word), ATTACH_ASK); /* the same once more */
     assert_int_equal(jitdump_poll(dump, tell_live, &told), 0);
@@ -268,6 +270,16 @@ static void test_hostile_values(void **state)
     check_inventory(path, LIVE, 1);
 }
 
+/* That the request which stands there is this user's. */
+static void prove(const struct switch_page *page)
+{
+    uint32_t request;
+    assert_int_equal(
+        pread(page->fd, &request, sizeof request, offsetof(struct attach_page, request)),
+        sizeof request);
+    assert_int_equal(switch_page_prove(page, request), 0);
+}
+
 /* Any bytes at any place, again and again; but for the directory, below which nothing is. */
 static void test_random_values(void **state)
 {
@@ -277,6 +289,7 @@ static void test_random_values(void **state)
     struct switch_page page = page_of(getpid(), 0);
     uint32_t random = 1;
     (void)state;
+    unsigned served = 0;
     put(&page, offsetof(struct attach_page, dir), "/dev/null/x", 12);
     for (int i = 0; i < ROUNDS; i++) {
         random = random * 1664525 + 1013904223;
@@ -284,9 +297,11 @@ static void test_random_values(void **state)
         put_u32(&page, at, random >> 9 & 1 ? random >> 28 : random);
         if (i % 3 == 0)
             put_u32(&page, offsetof(struct attach_page, word), ATTACH_ASK);
-        jitdump_poll(dump, tell_live, &told);
+        prove(&page);
+        served += jitdump_poll(dump, tell_live, &told) != 0;
         put(&page, offsetof(struct attach_page, dir), "/dev/null/x", 12);
     }
+    assert_true(served > 100); /* to where no dump can be */
     assert_int_equal(told.calls, 0);
     put_u32(&page, offsetof(struct attach_page, request), 0);
     put(&page, 0, ATTACH_PAGE_MAGIC, 8);

@@ -9,6 +9,7 @@
 #include <sys/file.h>
 #include <sys/mman.h>
 #include <sys/mount.h>
+#include <sys/resource.h>
 #include <time.h>
 
 static char second_path[160], third_path[160];
@@ -349,7 +350,85 @@ static void test_no_proc(void **state)
     assert_child_may(child_has_no_proc, "mounting is not permitted");
 }
 
+/* Pid 1 of a container, started for the thousandth time. */
+static void child_is_started_again(struct jitdump *dump)
+{
+    char folder[128], file_path[192];
+    enter_own_disk("/proc", 0, NULL);
+    set_paths();
+    for (int number = 1; number <= 999; number++) {
+        const struct timespec times[] = {{0, UTIME_OMIT}, {number == 77 ? 5 : 1000 + number, 0}};
+        snprintf(folder, sizeof folder, number == 1 ? "%s/jitdump-%d" : "%s/jitdump-%d-%d", dir,
+                 (int)getpid(), number);
+        CHECK(mkdir(folder, 0700) == 0);
+        snprintf(file_path, sizeof file_path, "%s/jit-%d.dump", folder, (int)getpid());
+        int fd = make_foreign_dump(file_path, now_ns());
+        CHECK(futimens(fd, times) == 0);
+        close(fd);
+    }
+    snprintf(file_path, sizeof file_path, "%s/jitdump-%d-77/jit-%d.dump", dir, (int)getpid(),
+             (int)getpid());
+    CHECK(jitdump_close(open_at(file_path, 5)) == 0);
+    check_inventory(file_path, 5, 1);
+    dump = open_at(path, 2); /* the oldest now: the other one is of this life */
+    CHECK(jitdump_close(dump) == 0);
+    check_inventory(file_path, 5, 1);
+}
+
+static void test_no_proc_and_999_dumps_of_earlier_lives(void **state)
+{
+    (void)state;
+    assert_child_may(child_is_started_again, "mounting is not permitted");
+}
+
 /* ---- Folders ---- */
+
+/* In a directory that was there, and is empty. */
+static void child_may_not_write(struct jitdump *dump)
+{
+    struct rlimit limit = {100, 100};
+    char folder[192];
+    snprintf(folder, sizeof folder, "%s/jitdump-%d", dir, (int)getpid());
+    set_paths();
+    CHECK(mkdir(folder, 0700) == 0);
+    CHECK(setrlimit(RLIMIT_FSIZE, &limit) == 0);
+    CHECK(try_open(&dump) == -EFBIG);
+    CHECK(jitdump_close(dump) == -EFBIG);
+    CHECK(access(folder, F_OK) == 0);
+    strcat(folder, "/stage");
+    CHECK(access(folder, F_OK) != 0); /* that was its own */
+}
+
+/* What the caller made is not removed, empty or not, and nothing that a cut path names. */
+static void test_failure_leaves_the_callers_folders(void **state)
+{
+    struct jitdump_options options = options_in_dir();
+    struct jitdump *dump;
+    char folder[192], long_path[6000];
+    (void)state;
+    memset(long_path, '/', sizeof long_path - 1);
+    memcpy(long_path, dir, strlen(dir));
+    long_path[sizeof long_path - 1] = '\0';
+    options.dir = long_path;
+    assert_int_equal(jitdump_open(&dump, &options), -ENAMETOOLONG);
+    assert_int_equal(jitdump_close(dump), -ENAMETOOLONG);
+    assert_int_equal(access(dir, F_OK), 0);
+    assert_int_equal(run_in_child(child_may_not_write, NULL), 0);
+    snprintf(folder, sizeof folder, "%s/jitdump-%d", dir, (int)getpid());
+    assert_int_equal(mkdir(folder, 0700), 0);
+    strcat(folder, "/stage");
+    assert_int_equal(mkdir(folder, 0700), 0);
+    assert_int_equal(symlink("/nowhere", path), 0); /* is in the way */
+    assert_int_equal(try_open(&dump), -EEXIST);
+    assert_int_equal(jitdump_close(dump), -EEXIST);
+    assert_int_equal(unlink(path), 0);
+    assert_int_equal(access(folder, F_OK), 0);
+    options = options_in_dir();
+    options.flags |= JITDUMP_UNMAPPED; /* there is no stage */
+    assert_int_equal(jitdump_open(&dump, &options), 0);
+    assert_int_equal(jitdump_close(dump), 0);
+    assert_int_equal(access(folder, F_OK), 0);
+}
 
 /* What others may have put there is passed by. */
 static void test_folder_of_somebody_else(void **state)
@@ -411,6 +490,8 @@ int main(void)
         TEST(test_exec_of_itself),
         TEST(test_namesake),
         TEST(test_no_proc),
+        TEST(test_no_proc_and_999_dumps_of_earlier_lives),
+        TEST(test_failure_leaves_the_callers_folders),
         TEST(test_folder_of_somebody_else),
         TEST(test_failure_leaves_no_folder),
     };

@@ -161,14 +161,12 @@ static void check_crowd(const uint64_t indices[CROWD])
     CHECK(number == CROWD + LATER);
 }
 
-/* All that was unloaded meanwhile makes room, though the stage was full as well. */
-static void test_a_ring_that_was_full_goes_on(void **state)
+static void go_on_when_it_was_full(uint32_t flags)
 {
     static uint64_t indices[CROWD];
-    struct jitdump *dump = open_ring(0);
+    struct jitdump *dump = open_ring(flags);
     uint32_t lost = 0, tries = 0;
     uint64_t index;
-    (void)state;
     for (uint32_t i = 0; i < CROWD; i++)
         lost += add_of_crowd(dump, i, &indices[i]) == -EFBIG;
     assert_in_range(lost, CROWD / 2, CROWD - 1);
@@ -189,6 +187,19 @@ static void test_a_ring_that_was_full_goes_on(void **state)
     assert_int_equal(jitdump_close(dump), -EFBIG);
     check_crowd(indices);
     remove_dump(path);
+}
+
+/* All that was unloaded meanwhile makes room, though the stage was full as well. */
+static void test_a_ring_that_was_full_goes_on(void **state)
+{
+    (void)state;
+    go_on_when_it_was_full(0);
+}
+
+static void test_an_unmapped_ring_that_was_full_goes_on(void **state)
+{
+    (void)state;
+    go_on_when_it_was_full(JITDUMP_UNMAPPED);
 }
 
 /* ---- The environment ---- */
@@ -252,6 +263,8 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_environment, make_dir, remove_dir),
         cmocka_unit_test_setup_teardown(test_what_is_alive_leaves_no_room, make_dir, remove_dir),
         cmocka_unit_test_setup_teardown(test_a_ring_that_was_full_goes_on, make_dir, remove_dir),
+        cmocka_unit_test_setup_teardown(test_an_unmapped_ring_that_was_full_goes_on, make_dir,
+                                        remove_dir),
         cmocka_unit_test_setup_teardown(test_functions_in_pieces, make_dir, remove_dir),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -70,7 +70,7 @@ static int assemble(void **state)
     if (system(command))
         return -1;
     map.map.filename = scratch_file;
-    return elf_view_open(&file.view, scratch_file, 0);
+    return elf_view_open(&file.view, scratch_file);
 }
 
 static int forget(void **state)

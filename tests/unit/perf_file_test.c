@@ -519,6 +519,28 @@ static void test_cut_at_every_byte_never_crashes(void **state)
     assert_true(readable > 0);
 }
 
+static void test_a_guests_mapping_is_none_of_the_process(void **state)
+{
+    struct perf_file file;
+    struct records records = {0};
+    struct findings findings = {0};
+    (void)state;
+    profile_begin_one(&built);
+    for (uint16_t mode = PERF_MISC_KERNEL; mode <= PERF_MISC_GUEST_USER; mode++) {
+        size_t start = profile_map(&built, PERF_RECORD_MMAP2, 0, mode * 0x1000, 0x1000, "/a", 10);
+        built.bytes[start + 4] = (uint8_t)mode;
+    }
+    profile_end_records(&built);
+    assert_int_equal(open_cut_profile(&built, built.sink.size, &file, &findings), 0);
+    assert_int_equal(records_read(&records, &file, &findings), 0);
+    assert_int_equal(records.map_count, 3);
+    for (size_t i = 0; i < 3; i++)
+        assert_int_equal(records.maps[i].map.start, 0x1000 * (i + 1));
+    records_free(&records);
+    perf_file_close(&file);
+    findings_free(&findings);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -545,6 +567,7 @@ int main(void)
         cmocka_unit_test(test_a_cut_data_section_counts_as_far_as_it_goes),
         cmocka_unit_test(test_records_that_do_not_fit_end_the_walk),
         cmocka_unit_test(test_cut_at_every_byte_never_crashes),
+        cmocka_unit_test(test_a_guests_mapping_is_none_of_the_process),
     };
     return cmocka_run_group_tests(tests, make_scratch, remove_scratch);
 }

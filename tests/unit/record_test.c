@@ -410,50 +410,36 @@ static void test_unmapped_dump(void **state)
 
 /* ---- The run's folder ---- */
 
-static void set_age(const char *directory, const char *name, time_t seconds)
+/* A run in a run: its dumps are the outer one's, unless they are to be kept. */
+static void test_folder_in_a_folder(void **state)
 {
-    char path[256];
-    struct timespec times[2] = {{.tv_sec = time(NULL) - seconds}, {.tv_sec = time(NULL) - seconds}};
-    snprintf(path, sizeof path, "%s/%s", directory, name);
-    assert_int_equal(utimensat(AT_FDCWD, path, times, 0), 0);
-}
-
-/* A folder named NAME of a run that was killed AGE seconds ago. */
-static void leave_folder(const char *name, const char *file, time_t age)
-{
-    char path[160];
-    snprintf(path, sizeof path, "%s/%s", scratch, name);
-    assert_int_equal(mkdir(path, 0700), 0);
-    make_file(path, file);
-    make_file(path, "jit-1.dump");
-    set_age(path, file, age);
-}
-
-static void test_stale_folders(void **state)
-{
-    enum { DAY = 24 * 3600 };
-    struct run_folder made, other;
+    struct run_folder outer, inner, kept;
     struct findings findings = {0};
     (void)state;
     setenv("TMPDIR", scratch, 1);
-    leave_folder("perfjit-aaaaaa", "running", DAY + 60);
-    leave_folder("perfjit-bbbbbb", "running", DAY - 600); /* somebody may inject it yet */
-    leave_folder("perfjit-cccccc", "dumps", DAY + 60);    /* it was to be kept */
-    leave_folder("perfjit-ddddddd", "running", DAY + 60); /* not a run's name */
-    assert_int_equal(run_folder_make(&made, NULL, &findings), 0);
-    assert_false(is_there(scratch, "perfjit-aaaaaa"));
-    assert_true(is_there(scratch, "perfjit-bbbbbb/jit-1.dump"));
-    assert_true(is_there(scratch, "perfjit-cccccc/jit-1.dump"));
-    assert_true(is_there(scratch, "perfjit-ddddddd/jit-1.dump"));
-    set_age(made.path, "running", DAY + 60); /* it still runs */
-    assert_int_equal(run_folder_make(&other, NULL, &findings), 0);
-    assert_int_equal(access(made.dumps, F_OK), 0);
-    run_folder_remove(&other, false);
-    char *path = strdup(made.path);
-    run_folder_remove(&made, true);
-    assert_int_equal(access(path, F_OK), 0);
-    assert_false(is_there(path, "running"));
-    free(path);
+    unsetenv("JITDUMPDIR");
+    assert_int_equal(run_folder_make(&outer, NULL, false, &findings), 0);
+    assert_null(run_folder_outer());
+    setenv("JITDUMPDIR", outer.dumps, 1);
+    char *found = run_folder_outer();
+    assert_string_equal(found, outer.dumps);
+    free(found);
+    assert_int_equal(run_folder_make(&inner, NULL, false, &findings), 0);
+    assert_int_equal(run_folder_make(&kept, NULL, true, &findings), 0);
+    assert_memory_equal(inner.path, outer.dumps, strlen(outer.dumps));
+    assert_null(strstr(kept.path, outer.path));
+    make_file(inner.dumps, "jit-1.dump");
+    char *dumps = strdup(inner.dumps), *kept_path = strdup(kept.path);
+    run_folder_remove(&inner, false);
+    assert_true(is_there(dumps, "jit-1.dump"));
+    run_folder_remove(&outer, false);
+    assert_int_equal(access(dumps, F_OK), -1);
+    assert_null(run_folder_outer()); /* it has ended */
+    run_folder_remove(&kept, true);
+    assert_int_equal(access(kept_path, F_OK), 0);
+    free(dumps);
+    free(kept_path);
+    unsetenv("JITDUMPDIR");
 }
 
 /* Below a root the command sees its paths from there. */
@@ -469,7 +455,7 @@ static void test_folder_below_a_root(void **state)
     snprintf(path, sizeof path, "%s/tmp", scratch);
     if (mkdir(path, 0700))
         assert_int_equal(errno, EEXIST);
-    assert_int_equal(run_folder_make(&made, scratch, &findings), 0);
+    assert_int_equal(run_folder_make(&made, scratch, false, &findings), 0);
     assert_int_equal(strncmp(made.path, path, strlen(path)), 0);
     assert_string_equal(run_folder_seen(&made, made.dumps), made.dumps + strlen(scratch));
     assert_int_equal(runtime_environment_begin(&environment, (char *[]){"php", NULL}, &made, false),
@@ -480,7 +466,7 @@ static void test_folder_below_a_root(void **state)
     assert_null(strstr(set, scratch));
     runtime_environment_free(&environment);
     run_folder_remove(&made, false);
-    assert_int_equal(run_folder_make(&made, "/no/such/root", &findings), -1);
+    assert_int_equal(run_folder_make(&made, "/no/such/root", false, &findings), -1);
     run_folder_remove(&made, false);
 }
 
@@ -494,7 +480,7 @@ static void test_folder_with_separators(void **state)
         snprintf(path, sizeof path, "%s/a%cb", scratch, *mark);
         assert_int_equal(mkdir(path, 0700), 0);
         setenv("TMPDIR", path, 1);
-        assert_int_equal(run_folder_make(&made, NULL, &findings), 0);
+        assert_int_equal(run_folder_make(&made, NULL, false, &findings), 0);
         assert_int_equal(strncmp(made.path, "/tmp/perfjit-", 13), 0);
         run_folder_remove(&made, false);
     }
@@ -507,7 +493,7 @@ static void test_folder(void **state)
     char path[200], link[200];
     (void)state;
     setenv("TMPDIR", scratch, 1);
-    assert_int_equal(run_folder_make(&made, NULL, &findings), 0);
+    assert_int_equal(run_folder_make(&made, NULL, false, &findings), 0);
     assert_int_equal(run_folder_settle(&made, runtime_named("php"), &findings), 0);
     snprintf(path, sizeof path, "%s/php-last/perfjit.ini", made.settings);
     assert_int_equal(access(path, R_OK), 0);
@@ -519,7 +505,7 @@ static void test_folder(void **state)
     assert_int_equal(access(path, F_OK), -1);
     assert_true(is_there(scratch, "precious"));
     setenv("TMPDIR", "/no/such", 1);
-    assert_int_equal(run_folder_make(&made, NULL, &findings), -1);
+    assert_int_equal(run_folder_make(&made, NULL, false, &findings), -1);
     assert_non_null(strstr(findings.failure, "TMPDIR says where"));
     run_folder_remove(&made, false);
 }
@@ -533,7 +519,7 @@ int main(void)
         cmocka_unit_test(test_own_argument),
         cmocka_unit_test(test_wrapped),
         cmocka_unit_test(test_wrapped_own_values),
-        cmocka_unit_test(test_stale_folders),
+        cmocka_unit_test(test_folder_in_a_folder),
         cmocka_unit_test(test_event),
         cmocka_unit_test(test_growing),
         cmocka_unit_test(test_damaged),

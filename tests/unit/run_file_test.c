@@ -24,6 +24,7 @@ static void make(struct call_profile *profile)
     const struct call_frame inner = {.name = text(profile, "hot"),
                                      .file = text(profile, "/srv/app.js"),
                                      .line = 12,
+                                     .column = 5,
                                      .tier = text(profile, "turbofan"),
                                      .kind = FRAME_JIT,
                                      .inlined = 1};
@@ -68,6 +69,7 @@ static void test_a_run_comes_back(void **state)
     assert_string_equal(word(&again, inner->file), "/srv/app.js");
     assert_string_equal(word(&again, inner->tier), "turbofan");
     assert_int_equal(inner->line, 12);
+    assert_int_equal(inner->column, 5);
     assert_int_equal(inner->inlined, 1);
     assert_int_equal(inner->kind, FRAME_JIT);
     assert_int_equal(again.thread_count, 2);
@@ -195,7 +197,7 @@ static void test_what_contradicts_itself_is_refused_with_its_place(void **state)
         struct call_profile profile;
         struct findings findings = {0};
         assert_int_equal(call_profile_begin(&profile), 0);
-        assert_int_equal(run_file_parse_body(&profile, "broken.run", broken[i].bytes,
+        assert_int_equal(run_file_parse_body(&profile, "broken.run", RUN_FILE_OLDEST, broken[i].bytes,
                                              broken[i].size, RUN_PERIODS, &findings),
                          -1);
         if (!strstr(findings.failure, broken[i].said))
@@ -203,6 +205,25 @@ static void test_what_contradicts_itself_is_refused_with_its_place(void **state)
         call_profile_free(&profile);
         findings_free(&findings);
     }
+}
+
+/* What older versions kept has no columns. */
+static void test_an_older_run_is_read(void **state)
+{
+    (void)state;
+    static const uint8_t body[] = {1, 1, 'a', 1, 1, 0, 0, 7, 0, 1, 0, 0, 0, 0, 0, 0};
+    struct call_profile profile;
+    struct findings findings = {0};
+    assert_int_equal(call_profile_begin(&profile), 0);
+    assert_int_equal(run_file_parse_body(&profile, "old.run", RUN_FILE_OLDEST, body, sizeof body,
+                                         RUN_PERIODS, &findings),
+                     0);
+    assert_int_equal(profile.frame_count, 1);
+    assert_int_equal(profile.frames[0].line, 7);
+    assert_int_equal(profile.frames[0].column, 0);
+    assert_int_equal(profile.frames[0].kind, FRAME_INTERPRETER);
+    call_profile_free(&profile);
+    findings_free(&findings);
 }
 
 /* Two samples whose periods are more together than a number can be. */
@@ -227,7 +248,7 @@ static void test_sums_do_not_overflow(void **state)
     }
     assert_int_equal(call_profile_begin(&profile), 0);
     assert_int_equal(
-        run_file_parse_body(&profile, "sum.run", bytes, sink.size, RUN_PERIODS, &findings), -1);
+        run_file_parse_body(&profile, "sum.run", RUN_FILE_VERSION, bytes, sink.size, RUN_PERIODS, &findings), -1);
     assert_non_null(strstr(findings.failure, "too many samples"));
     call_profile_free(&profile);
     findings_free(&findings);
@@ -380,6 +401,7 @@ int main(void)
         cmocka_unit_test(test_a_run_comes_back),
         cmocka_unit_test(test_each_cut_and_flip_is_noticed),
         cmocka_unit_test(test_what_contradicts_itself_is_refused_with_its_place),
+        cmocka_unit_test(test_an_older_run_is_read),
         cmocka_unit_test(test_sums_do_not_overflow),
         cmocka_unit_test(test_what_unpacks_to_more_than_it_says),
         cmocka_unit_test(test_a_list_is_read_and_each_cut_is_noticed),

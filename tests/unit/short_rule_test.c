@@ -41,8 +41,9 @@ static void test_a_row_of_the_short_form(void **state)
 
 static void test_a_register_saved_so_far_away_that_no_slot_has_the_number(void **state)
 {
-    const int64_t fits[] = {8 * (INT16_MAX - 1), 8 * (INT16_MIN + 1)};
-    const int64_t does_not[] = {8 * INT16_MAX, 8 * INT16_MIN, 8 * (INT16_MAX + 1), -12, 4};
+    const int64_t fits[] = {8 * (INT16_MAX - 1), 8 * (INT16_MIN + 2)};
+    const int64_t does_not[] = {8 * INT16_MAX,       8 * INT16_MIN, 8 * (INT16_MIN + 1),
+                                8 * (INT16_MAX + 1), -12,           4};
     struct unwind_rule rule;
     (void)state;
     for (size_t i = 0; i < sizeof fits / sizeof fits[0]; i++) {

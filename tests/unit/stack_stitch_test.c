@@ -63,6 +63,7 @@ static int begin(void **state)
                                       .number = 1,
                                       .view = {.bytes = world.code,
                                                .size = FILE_BYTES,
+                                               .address_bytes = 8,
                                                .segments = &world.segment,
                                                .segment_count = 1}};
     world.file.view.eh_frame.entries.bytes = world.tables;

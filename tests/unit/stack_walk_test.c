@@ -216,6 +216,7 @@ static enum stack_end walk_through(uint64_t size)
     words[0] = ODD;
     words[1] = TRAMPOLINE + 10;
     words[3] = CALLER + BEHIND_CALL;
+    words[4] = ODD; /* so its code, if it is followed, leads nowhere */
     return walk(LARGE + 8, STACK);
 }
 
@@ -238,16 +239,60 @@ static void test_the_caller_of_65_bytes_without_a_table_is_not_looked_for(void *
 
 #define WALK_TEST(test) cmocka_unit_test_setup_teardown(test, begin, end)
 
-/* Its bytes would have told where it is in its frame. */
+/* Its bytes would have told where it is in its frame, if a direct jump led to the call. */
 static void test_the_caller_of_64_bytes_that_are_known_is_not_looked_for(void **state)
 {
-    static const uint8_t with_call[64] = {[8] = 0xff, [9] = 0xd0};
+    static const uint8_t with_call[64] = {[0] = 0xff, [1] = 0xe0, [8] = 0xff, [9] = 0xd0};
     (void)state;
     trampoline_code = with_call;
     assert_int_equal(walk_through(64), STACK_NO_TABLE);
     trampoline_code = NULL;
     assert_int_equal(walker.ip_count, 2);
     assert_int_equal(walker.found_count, 0);
+}
+
+/* sub rsp,24; jmp; call rax: the caller of that call is three words above. */
+static void test_code_without_a_table_that_is_known_is_followed(void **state)
+{
+    static const uint8_t followed[64] = {0x48, 0x83, 0xec,       0x18,
+                                         0xeb, 0x02, [8] = 0xff, [9] = 0xd0};
+    enum { MIDDLE = 0x300000, OUTER = 0x400000 };
+    (void)state;
+    put_table(put_function(LARGE, 16), CALLER_ON_TOP, 0, 16);
+    put_function(MIDDLE, sizeof followed)->code = followed;
+    put_table(put_function(OUTER, 16), NO_CALLER, 0, 16);
+    words[0] = MIDDLE + 10;
+    words[4] = OUTER + 8;
+    words[20] = STACK + 8 * 30; /* the frame pointer is the outer one's */
+    words[21] = OUTER + 4;
+    assert_int_equal(walk(LARGE, STACK + 8 * 20), STACK_WHOLE);
+    assert_int_equal(walker.ip_count, 3);
+    assert_int_equal(walker.ips[1], MIDDLE + 9);
+    assert_int_equal(walker.ips[2], OUTER + 7);
+}
+
+/* Of code whose bytes are not known the frame pointer is followed.  The chain is not whole where a
+ * return address stands in front of the frame record. */
+static void test_a_chain_that_may_leave_out_callers_is_not_whole(void **state)
+{
+    enum { MIDDLE = 0x300000, OUTER = 0x400000 };
+    (void)state;
+    put_table(put_function(LARGE, 16), CALLER_ON_TOP, 0, 16);
+    put_function(MIDDLE, 65);
+    put_table(put_function(OUTER, 16), NO_CALLER, 0, 16);
+    words[0] = MIDDLE + 10;
+    words[20] = STACK + 8 * 30;
+    words[21] = OUTER + 4;
+    assert_int_equal(walk(LARGE, STACK + 8 * 20), STACK_WHOLE);
+    assert_int_equal(walker.ip_count, 3);
+    words[19] = OUTER + 4;
+    assert_int_equal(walk(LARGE, STACK + 8 * 20), STACK_UNPROVEN);
+    assert_int_equal(walker.ip_count, 3);
+    assert_int_equal(walker.chain_end, CHAIN_UNPROVEN);
+    assert_int_equal(walker.blamed, 1);
+    assert_int_equal(walker.blamed_addr, 9);
+    words[19] = 0;
+    assert_int_equal(walk(LARGE, STACK + 8 * 20), STACK_WHOLE);
 }
 
 /* A caller that was found is not believed where no table leads on from it. */
@@ -288,6 +333,28 @@ static void test_a_frame_that_goes_on_at_the_first_byte_of_a_function_was_made(v
     assert_int_equal(walker.ip_count, 1);
 }
 
+/* A table leads there as well.  A call in front of it is no proof: then that has called. */
+static void test_a_table_that_leads_to_the_first_byte_of_a_function(void **state)
+{
+    enum { CALLEE = 0x300000, FRONT = 0x400000, ENTERED = FRONT + 16 };
+    static const uint8_t without_call[16] = {0x90}, with_call[16] = {[14] = 0xff, [15] = 0xd0};
+    (void)state;
+    put_table(put_function(CALLEE, 16), CALLER_ON_TOP, 0, 16);
+    struct jit_function *front = put_function(FRONT, 16);
+    front->code = without_call;
+    put_table(put_function(ENTERED, 16), NO_CALLER, 0, 16);
+    words[0] = ENTERED;
+    assert_int_equal(walk(CALLEE, STACK), STACK_WHOLE);
+    assert_int_equal(walker.ip_count, 2);
+    assert_int_equal(walker.ips[1], ENTERED);
+    assert_true(walker.frames[1].exact);
+    rule_table_free(&walker.rules);
+    built.process.log.functions[front - built.process.log.functions].code = with_call;
+    walk(CALLEE, STACK);
+    assert_int_equal(walker.ips[1], ENTERED - 1);
+    assert_false(walker.frames[1].exact);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -300,8 +367,11 @@ int main(void)
         WALK_TEST(test_the_caller_of_64_bytes_without_a_table_is_found),
         WALK_TEST(test_the_caller_of_65_bytes_without_a_table_is_not_looked_for),
         WALK_TEST(test_the_caller_of_64_bytes_that_are_known_is_not_looked_for),
+        WALK_TEST(test_code_without_a_table_that_is_known_is_followed),
+        WALK_TEST(test_a_chain_that_may_leave_out_callers_is_not_whole),
         WALK_TEST(test_a_caller_that_was_found_and_has_no_table_is_left_out),
         WALK_TEST(test_a_frame_that_goes_on_at_the_first_byte_of_a_function_was_made),
+        WALK_TEST(test_a_table_that_leads_to_the_first_byte_of_a_function),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -160,6 +160,12 @@ static void test_link_register(void **state)
 
 /* ---- Without a table ---- */
 
+static enum unwind_result step_by(struct world *world, enum code_place place)
+{
+    const struct unwind_rule rule = {.kind = RULE_PLACE, .place = (uint8_t)place};
+    return unwind_by_place(&world->step, &rule, &world->frame);
+}
+
 static void expect_place(enum code_place place, bool innermost, uint64_t pc)
 {
     struct world world;
@@ -168,7 +174,7 @@ static void expect_place(enum code_place place, bool innermost, uint64_t pc)
     world.words[0] = CODE + 10; /* on top of the stack */
     world.words[1] = CODE + 20; /* behind what was pushed */
     world.words[9] = CODE + 30; /* behind the frame pointer */
-    assert_int_equal(unwind_by_place(&world.step, place, &world.frame), UNWIND_CALLER);
+    assert_int_equal(step_by(&world, place), UNWIND_CALLER);
     assert_int_equal(world.frame.pc, CODE + pc);
 }
 
@@ -179,8 +185,76 @@ static void test_places(void **state)
     expect_place(PLACE_BEFORE, true, 10);
     expect_place(PLACE_PUSHED, true, 20);
     expect_place(PLACE_FRAMELESS, true, 10);
-    expect_place(PLACE_FRAMELESS, false, 30);
-    expect_place(PLACE_UNKNOWN, true, 30);
+}
+
+/* What stands between the stack pointer and the frame record may be a caller's return address:
+ * then the frame pointer is that caller's, and it would be left out. */
+static void test_the_frame_pointer_of_a_caller(void **state)
+{
+    struct world world;
+    (void)state;
+    for (int word = 0; word <= 7; word += 7) {
+        make_world(&world, EM_X86_64);
+        world.frame.innermost = false;
+        world.words[word] = CODE + 10;
+        world.words[9] = CODE + 30;
+        struct unwind_rule rule = rule_of(RSP, 32, false); /* leads nowhere */
+        world.words[3] = CODE + 11;
+        rule.followed = true;
+        rule.place = PLACE_FRAMELESS;
+        assert_int_equal(unwind_by_place(&world.step, &rule, &world.frame), UNWIND_WRONG);
+        assert_false(world.step.doubted);
+        assert_int_equal(world.frame.pc, CODE);
+        assert_int_equal(step_by(&world, word ? PLACE_UNKNOWN : PLACE_FRAMELESS), UNWIND_CALLER);
+        assert_true(world.step.doubted);
+        assert_int_equal(world.frame.pc, CODE + 30);
+    }
+    for (int place = PLACE_UNKNOWN; place <= PLACE_FRAMELESS; place++) {
+        make_world(&world, EM_X86_64);
+        world.frame.innermost = false;
+        world.words[0] = world.words[7] = CODE + 11; /* is not behind a call */
+        world.words[9] = CODE + 30;
+        assert_int_equal(step_by(&world, (enum code_place)place), UNWIND_CALLER);
+        assert_int_equal(world.frame.pc, CODE + 30);
+        assert_false(world.step.doubted);
+    }
+}
+
+/* aarch64: a function that has pushed nothing has its return address in x30. */
+static void test_the_frame_pointer_of_a_caller_of_a_leaf(void **state)
+{
+    struct world world;
+    (void)state;
+    for (int leaf = 0; leaf < 2; leaf++) {
+        make_world(&world, EM_AARCH64);
+        unwind_frame_set(&world.frame, 30, CODE + 10 + !leaf);
+        world.words[9] = CODE + 30;
+        assert_int_equal(step_by(&world, PLACE_UNKNOWN), UNWIND_CALLER);
+        assert_int_equal(world.step.doubted, leaf);
+    }
+}
+
+/* Code that was followed is believed if it leads behind a call. */
+static void test_followed_code(void **state)
+{
+    struct world world;
+    struct unwind_rule rule = rule_of(RSP, 24, false);
+    (void)state;
+    rule.kind = RULE_PLACE;
+    rule.place = PLACE_FRAMELESS;
+    rule.followed = true;
+    rule.slots[1] = SLOT_LOST;
+    for (int right = 0; right < 2; right++) {
+        make_world(&world, EM_X86_64);
+        world.frame.innermost = false;
+        world.words[0] = CODE + 11;
+        world.words[2] = CODE + 40 + !right;
+        world.words[9] = CODE + 30;
+        assert_int_equal(unwind_by_place(&world.step, &rule, &world.frame), UNWIND_CALLER);
+        assert_int_equal(world.frame.pc, right ? CODE + 40 : CODE + 30);
+        assert_int_equal(unwind_frame_knows(&world.frame, RBP), !right);
+        assert_int_equal(world.step.cfa, right ? STACK + 24 : STACK + 80);
+    }
 }
 
 /* What is on top of the stack may be anything: only what stands behind a call is a return
@@ -192,12 +266,12 @@ static void test_only_behind_calls(void **state)
     make_world(&world, EM_X86_64);
     world.words[0] = CODE + 11;
     world.words[9] = CODE + 30;
-    assert_int_equal(unwind_by_place(&world.step, PLACE_FRAMELESS, &world.frame), UNWIND_CALLER);
+    assert_int_equal(step_by(&world, PLACE_FRAMELESS), UNWIND_CALLER);
     assert_int_equal(world.frame.pc, CODE + 30);
     world.words[9] = CODE + 31;
     make_world(&world, EM_X86_64);
     world.words[9] = CODE + 31;
-    assert_int_equal(unwind_by_place(&world.step, PLACE_IN_FRAME, &world.frame), UNWIND_WRONG);
+    assert_int_equal(step_by(&world, PLACE_IN_FRAME), UNWIND_WRONG);
 }
 
 static bool begins_at(void *context, uint64_t addr)
@@ -214,14 +288,14 @@ static void test_a_frame_that_was_made(void **state)
     make_world(&world, EM_X86_64);
     world.step.begins_at = begins_at;
     world.words[9] = CODE + 31;
-    assert_int_equal(unwind_by_place(&world.step, PLACE_IN_FRAME, &world.frame), UNWIND_CALLER);
+    assert_int_equal(step_by(&world, PLACE_IN_FRAME), UNWIND_CALLER);
     assert_int_equal(world.frame.pc, CODE + 31);
     assert_true(world.frame.exact);
     assert_false(world.frame.innermost);
     make_world(&world, EM_X86_64);
     world.step.begins_at = begins_at;
     world.words[9] = CODE + 33;
-    assert_int_equal(unwind_by_place(&world.step, PLACE_IN_FRAME, &world.frame), UNWIND_WRONG);
+    assert_int_equal(step_by(&world, PLACE_IN_FRAME), UNWIND_WRONG);
 }
 
 /* Frame pointers that lead in a circle, or down, or nowhere. */
@@ -232,23 +306,23 @@ static void test_cyclic_frames(void **state)
     make_world(&world, EM_X86_64);
     world.words[8] = STACK + 64;
     world.words[9] = CODE + 30;
-    assert_int_equal(unwind_by_place(&world.step, PLACE_IN_FRAME, &world.frame), UNWIND_CALLER);
-    assert_int_equal(unwind_by_place(&world.step, PLACE_IN_FRAME, &world.frame), UNWIND_WRONG);
+    assert_int_equal(step_by(&world, PLACE_IN_FRAME), UNWIND_CALLER);
+    assert_int_equal(step_by(&world, PLACE_IN_FRAME), UNWIND_WRONG);
     for (uint64_t fp = STACK - 16; fp < STACK; fp += 8) {
         make_world(&world, EM_X86_64);
         unwind_frame_set(&world.frame, RBP, fp);
-        assert_int_equal(unwind_by_place(&world.step, PLACE_IN_FRAME, &world.frame), UNWIND_WRONG);
+        assert_int_equal(step_by(&world, PLACE_IN_FRAME), UNWIND_WRONG);
     }
     make_world(&world, EM_X86_64);
     unwind_frame_set(&world.frame, RBP, STACK + 8 * WORDS);
-    assert_int_equal(unwind_by_place(&world.step, PLACE_IN_FRAME, &world.frame), UNWIND_CUT);
+    assert_int_equal(step_by(&world, PLACE_IN_FRAME), UNWIND_CUT);
     unwind_frame_set(&world.frame, RBP, UINT64_MAX - 7);
-    assert_int_equal(unwind_by_place(&world.step, PLACE_IN_FRAME, &world.frame), UNWIND_WRONG);
+    assert_int_equal(step_by(&world, PLACE_IN_FRAME), UNWIND_WRONG);
     unwind_frame_set(&world.frame, RBP,
                      0); /* as when a thread begins, but here is no proof of it */
-    assert_int_equal(unwind_by_place(&world.step, PLACE_IN_FRAME, &world.frame), UNWIND_WRONG);
+    assert_int_equal(step_by(&world, PLACE_IN_FRAME), UNWIND_WRONG);
     make_world(&world, EM_X86_64);
-    assert_int_equal(unwind_by_place(&world.step, PLACE_IN_FRAME, &world.frame), UNWIND_END);
+    assert_int_equal(step_by(&world, PLACE_IN_FRAME), UNWIND_END);
 }
 
 /* ---- Instructions ---- */
@@ -552,7 +626,7 @@ static void test_a_frame_that_was_made_of_which_half_is_in_the_copy(void **state
     world.stack.size -= 4;
     world.words[WORDS - 1] = CODE + 31;
     unwind_frame_set(&world.frame, RBP, STACK + 8 * (WORDS - 2));
-    assert_int_equal(unwind_by_place(&world.step, PLACE_IN_FRAME, &world.frame), UNWIND_WRONG);
+    assert_int_equal(step_by(&world, PLACE_IN_FRAME), UNWIND_WRONG);
 }
 
 int main(void)
@@ -566,6 +640,9 @@ int main(void)
         cmocka_unit_test(test_undefined_return_address_is_the_end),
         cmocka_unit_test(test_link_register),
         cmocka_unit_test(test_places),
+        cmocka_unit_test(test_the_frame_pointer_of_a_caller),
+        cmocka_unit_test(test_the_frame_pointer_of_a_caller_of_a_leaf),
+        cmocka_unit_test(test_followed_code),
         cmocka_unit_test(test_only_behind_calls),
         cmocka_unit_test(test_a_frame_that_was_made),
         cmocka_unit_test(test_cyclic_frames),

@@ -94,11 +94,85 @@ static void test_runs_that_a_neighbour_met(void **state)
     }
 }
 
+/* Two sides of one program: so many runs, which vary by so much around 1 000 us; the first of
+ * either may be far off. */
+struct two_sides {
+    size_t runs[2];
+    double deviation[2], far[2];
+    double more; /* in the new ones */
+};
+
+struct counts {
+    size_t slower, faster, closed; /* the gate, at 2 % */
+};
+
+static struct counts simulate(const struct two_sides *sides, bool paired, size_t turns)
+{
+    struct counts counts = {0};
+    uint64_t seed = 3;
+    for (size_t turn = 0; turn < turns; turn++) {
+        struct run_set set;
+        struct verdicts verdicts;
+        assert_int_equal(run_set_begin(&set), 0);
+        for (int side = 0; side < 2; side++)
+            for (size_t i = 0; i < sides->runs[side]; i++)
+                add_run(&set, side,
+                        1000 + sides->deviation[side] * noise(&seed) + (side ? sides->more : 0) +
+                            (i == 0 ? sides->far[side] : 0));
+        assert_int_equal(verdicts_find(&verdicts, &set, paired, 0.01), 0);
+        counts.slower += verdicts.total.verdict == VERDICT_SLOWER;
+        counts.faster += verdicts.total.verdict == VERDICT_FASTER;
+        counts.closed += verdicts_regress(&verdicts, 0.02);
+        verdicts_free(&verdicts);
+        run_set_free(&set);
+    }
+    return counts;
+}
+
+/* Of 100 comparisons of one program about five are wrong, and one closes the gate.  A t of one
+ * common deviation was wrong in 47, 15 and 17 of the first three. */
+static void test_sides_that_vary_differently(void **state)
+{
+    (void)state;
+    enum { SOME = 60 };
+    static const struct two_sides cases[] = {
+        {{4, 40}, {50, 5}, {0, 0}, 0},      {{5, 10}, {80, 20}, {0, 0}, 0},
+        {{5, 10}, {50, 5}, {0, 0}, 0},      {{10, 10}, {30, 30}, {0, 0}, 0},
+        {{12, 12}, {20, 20}, {3000, 0}, 0}, {{12, 12}, {20, 20}, {0, 3000}, 0}};
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        struct counts counts = simulate(&cases[i], false, SOME);
+        print_message("%zu against %zu: %zu of %d wrong, %zu close\n", cases[i].runs[0],
+                      cases[i].runs[1], counts.slower + counts.faster, SOME, counts.closed);
+        assert_in_range(counts.slower + counts.faster, 0, SOME / 10);
+        assert_in_range(counts.closed, 0, SOME / 20);
+    }
+}
+
+/* A run that is far off neither hides a change of 10 %, nor makes one of 1.5 % close a gate of 2.
+ */
+static void test_one_run_that_is_far_off(void **state)
+{
+    (void)state;
+    enum { SOME = 20 };
+    static const struct two_sides hidden = {{12, 12}, {5, 5}, {30000, 0}, 100};
+    static const struct two_sides inflated = {{12, 12}, {3, 3}, {0, 30000}, 15};
+    for (int paired = 0; paired < 2; paired++) {
+        struct counts counts = simulate(&hidden, paired, SOME);
+        assert_int_equal(counts.slower, SOME);
+        assert_int_equal(counts.closed, SOME);
+        counts = simulate(&inflated, paired, SOME);
+        assert_in_range(counts.slower, SOME * 9 / 10, SOME);
+        assert_int_equal(counts.closed, 0);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_what_would_have_been_seen_is_seen),
         cmocka_unit_test(test_runs_that_a_neighbour_met),
+        cmocka_unit_test(test_sides_that_vary_differently),
+        cmocka_unit_test(test_one_run_that_is_far_off),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -12,18 +12,14 @@ struct ubpf_log_function {
     uint64_t index;
 };
 
-static struct jitdump *dump; /* of all VMs */
+/* Of all VMs.  Nobody closes it: while the process ends, other threads may be compiling, and nothing is lost without. */
+static struct jitdump *dump;
 static pthread_once_t opened = PTHREAD_ONCE_INIT;
 
 static void open_dump(void)
 {
     if (jitdump_open(&dump, NULL) != 0)
         fprintf(stderr, "ubpf: %s\n", jitdump_error(dump));
-}
-
-__attribute__((destructor)) static void close_dump(void)
-{
-    jitdump_close(dump);
 }
 
 struct jitdump_cfi *ubpf_log_begin(struct ubpf_vm *vm)

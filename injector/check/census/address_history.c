@@ -59,33 +59,48 @@ static size_t first_from(const struct address_history *history, uint64_t addr)
     return first;
 }
 
-/* Keep the entry at PLACE as it is, unless this visit has done so. */
-static bool keep_before(struct address_history *history, size_t place)
+static void keep(struct address_history *history, struct address_before before)
 {
-    struct address_entry *entry = &history->entries[place];
-    if (entry->visit == history->visit)
-        return true;
-    if (array_reserve(history->before, history->before_count, history->before_capacity)) {
+    if (array_reserve(history->before, history->before_count, history->before_capacity))
         history->no_memory = true;
-        return false;
+    else
+        history->before[history->before_count++] = before;
+}
+
+/* Keep what MAP has from FIRST to END: the pieces, and that there was nothing else. */
+static void keep_before(struct address_history *history, const struct address_map *map,
+                        uint64_t first, uint64_t end)
+{
+    bool is_last = map == &history->last;
+    struct address_place place;
+    const struct address_range *range = address_map_find(map, first, &place);
+    for (; range && range->start < end; range = address_map_next(map, &place)) {
+        struct address_range piece = *range;
+        piece.start = piece.start > first ? piece.start : first;
+        piece.end = piece.end < end ? piece.end : end;
+        keep(history, (struct address_before){piece, is_last, true});
     }
-    history->before[history->before_count++] = (struct address_before){place, *entry};
-    entry->visit = history->visit;
-    return true;
+    keep(history, (struct address_before){{first, end, 0}, is_last, false});
+}
+
+static void set(struct address_history *history, struct address_map *map, uint64_t first,
+                uint64_t end, enum address_state state)
+{
+    if (history->visits > 1)
+        keep_before(history, map, first, end);
+    if (address_map_set(map, first, end, state))
+        history->no_memory = true;
 }
 
 static void show(struct address_history *history, uint64_t start, uint64_t end,
                  enum address_state state)
 {
-    bool of_code = state == ADDRESS_FUNCTION || state == ADDRESS_GONE;
-    for (size_t i = first_from(history, start); i < history->count && history->asked[i] < end;
-         i++) {
-        if (!keep_before(history, i))
-            return;
-        history->entries[i].facts.shown = (uint8_t)state;
-        if (of_code)
-            history->entries[i].facts.last = (uint8_t)state;
-    }
+    size_t first = first_from(history, start), behind = first_from(history, end);
+    if (first >= behind)
+        return;
+    set(history, &history->shown, first, behind, state);
+    if (state == ADDRESS_FUNCTION || state == ADDRESS_GONE)
+        set(history, &history->last, first, behind, state);
 }
 
 static void show_map(struct address_history *history, const struct history_part *part,
@@ -93,18 +108,23 @@ static void show_map(struct address_history *history, const struct history_part 
 {
     if (is_dropped(part, map) || jit_dump_has_name(map->map.filename))
         return;
-    bool memory = perf_map_is_memory(&map->map) || may_be_arena(part, &map->map);
+    bool moved = map->text && !part->timeline;
+    bool memory = !moved && (perf_map_is_memory(&map->map) || may_be_arena(part, &map->map));
     show(history, map->map.start, map->map.start + map->map.len,
          memory ? ADDRESS_MEMORY : ADDRESS_FILE);
 }
 
 /* ---- Changes ---- */
 
-static void show_change(struct address_history *history, const struct change *change)
+static void show_change(struct address_history *history, const struct history_part *part,
+                        const struct change *change)
 {
-    enum address_state state = change->kind == CHANGE_FUNCTION   ? ADDRESS_FUNCTION
-                               : change->kind == CHANGE_UNLOADED ? ADDRESS_GONE
-                                                                 : ADDRESS_MEMORY;
+    bool is_map = change->kind == CHANGE_MAP;
+    bool is_file = is_map && !perf_map_is_memory(&part->process->maps[change->index].map);
+    enum address_state state = change->kind == CHANGE_FUNCTION ? ADDRESS_FUNCTION
+                               : !is_map                       ? ADDRESS_GONE
+                               : is_file                       ? ADDRESS_FILE
+                                                               : ADDRESS_MEMORY;
     show(history, change->start, change->end, state);
 }
 
@@ -124,7 +144,7 @@ void address_history_play(struct address_history *history, struct history_part *
         if ((!change_next && !map_next) || (change_next ? change_ns : map_ns) > time_ns)
             return;
         if (change_next)
-            show_change(history, &part->timeline->changes[part->change++]);
+            show_change(history, part, &part->timeline->changes[part->change++]);
         else
             show_map(history, part, &part->maps[part->map++]);
     }
@@ -132,27 +152,34 @@ void address_history_play(struct address_history *history, struct history_part *
 
 /* ---- A history ---- */
 
-int address_history_begin(struct address_history *history, const uint64_t *asked, size_t count)
+void address_history_begin(struct address_history *history, const uint64_t *asked, size_t count)
 {
     *history = (struct address_history){.asked = asked, .count = count};
-    history->entries = calloc(count + 1, sizeof *history->entries);
-    return history->entries ? 0 : -1;
 }
 
-struct address_mark address_history_enter(struct address_history *history)
+size_t address_history_enter(struct address_history *history)
 {
-    struct address_mark mark = {history->before_count, history->visit};
-    history->visit = ++history->last_visit;
-    return mark;
+    history->visits++;
+    return history->before_count;
 }
 
-void address_history_leave(struct address_history *history, struct address_mark mark)
+static void undo(struct address_history *history, const struct address_before *before)
 {
-    while (history->before_count > mark.before_count) {
-        const struct address_before *before = &history->before[--history->before_count];
-        history->entries[before->place] = before->entry;
-    }
-    history->visit = mark.visit;
+    struct address_map *map = before->is_last ? &history->last : &history->shown;
+    const struct address_range *range = &before->range;
+    if (before->was_set ? address_map_set(map, range->start, range->end, range->value)
+                        : address_map_clear(map, range->start, range->end))
+        history->no_memory = true;
+}
+
+void address_history_leave(struct address_history *history, size_t mark)
+{
+    while (history->before_count > mark)
+        undo(history, &history->before[--history->before_count]);
+    if (--history->visits)
+        return;
+    address_map_free(&history->shown);
+    address_map_free(&history->last);
 }
 
 size_t address_history_find(const struct address_history *history, uint64_t addr)
@@ -160,9 +187,23 @@ size_t address_history_find(const struct address_history *history, uint64_t addr
     return first_from(history, addr);
 }
 
+static uint8_t state_in(const struct address_map *map, size_t number)
+{
+    struct address_place place;
+    const struct address_range *range = address_map_find(map, number, &place);
+    return range && range->start <= number ? (uint8_t)range->value : ADDRESS_NOTHING;
+}
+
+struct address_facts address_history_facts(const struct address_history *history, size_t number)
+{
+    return (struct address_facts){state_in(&history->shown, number),
+                                  state_in(&history->last, number)};
+}
+
 void address_history_end(struct address_history *history)
 {
-    free(history->entries);
+    address_map_free(&history->shown);
+    address_map_free(&history->last);
     free(history->before);
     *history = (struct address_history){0};
 }

@@ -10,7 +10,8 @@
  *     shown     FUNCTION      GONE           MEMORY
  *     last      FUNCTION      GONE           GONE          (a sample hits freed code)
  *
- * It is kept only for the addresses of samples: few functions of many are ever sampled.
+ * It is kept only for the addresses of samples: few functions of many are ever sampled.  A mapping
+ * may cover many of these.  So the states are those of ranges of addresses, by number.
  */
 #ifndef PERFJIT_ADDRESS_HISTORY_H
 #define PERFJIT_ADDRESS_HISTORY_H
@@ -33,32 +34,22 @@ struct address_facts {
     uint8_t last;  /* ADDRESS_FUNCTION, ADDRESS_GONE, or ADDRESS_NOTHING */
 };
 
-struct address_entry {
-    struct address_facts facts;
-    uint32_t visit; /* in which it was changed last; 0: in none that is open */
-};
-
-/* The content of an entry before a visit changed it. */
+/* A piece of a history before a visit changed it: the addresses of those numbers. */
 struct address_before {
-    size_t place;
-    struct address_entry entry;
+    struct address_range range;
+    bool is_last; /* of the last changes of code; else of what is shown */
+    bool was_set;
 };
 
+/* Its maps are of the numbers of addresses. */
 struct address_history {
     const uint64_t *asked; /* ascending, each once */
     size_t count;
-    struct address_entry *entries; /* of each */
-    struct address_before *before; /* of the open visits, the innermost last */
+    struct address_map shown, last;
+    struct address_before *before; /* of the open visits but the outermost, the innermost last */
     size_t before_count, before_capacity;
-    uint32_t visit;      /* this one */
-    uint32_t last_visit; /* that was begun */
-    bool no_memory;      /* an entry could not be kept: the states are wrong from there on */
-};
-
-/* The state before a visit. */
-struct address_mark {
-    size_t before_count;
-    uint32_t visit;
+    size_t visits;  /* that are open */
+    bool no_memory; /* something could not be kept: the states are wrong from there on */
 };
 
 /* One life of a process, as far as it has been played. */
@@ -78,19 +69,22 @@ int history_part_begin(struct history_part *part);
 void history_part_end(struct history_part *part);
 
 /* Begin a history of the COUNT addresses in ASKED, which must outlive HISTORY, all ADDRESS_NOTHING.
- * Returns 0, or -1 without memory.  Release with address_history_end in either case. */
-int address_history_begin(struct address_history *history, const uint64_t *asked, size_t count);
+ * Release with address_history_end. */
+void address_history_begin(struct address_history *history, const uint64_t *asked, size_t count);
 
-/* Begin a visit: of a life, from the present state.  End it: undo the changes since then. */
-struct address_mark address_history_enter(struct address_history *history);
-void address_history_leave(struct address_history *history, struct address_mark mark);
+/* Begin a visit: of a life, from the present state.  End it: undo the changes since then.  The
+ * first returns what the second wants. */
+size_t address_history_enter(struct address_history *history);
+void address_history_leave(struct address_history *history, size_t mark);
 
 /* Play the events in PART up to TIME_NS, inclusive. */
 void address_history_play(struct address_history *history, struct history_part *part,
                           uint64_t time_ns);
 
-/* The index in `entries` of ADDR, which must be one of the addresses. */
+/* The number of ADDR, which must be one of the addresses, and the facts about the address of that
+ * NUMBER. */
 size_t address_history_find(const struct address_history *history, uint64_t addr);
+struct address_facts address_history_facts(const struct address_history *history, size_t number);
 
 void address_history_end(struct address_history *history);
 

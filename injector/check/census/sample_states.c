@@ -39,7 +39,7 @@ struct player {
 struct visit {
     struct asked_life *item;
     struct history_part part;
-    struct address_mark mark;
+    size_t mark;
     size_t next_sample;
     uint32_t next_child;
 };
@@ -142,8 +142,7 @@ static int find_addresses(struct player *player, struct census_sample *samples, 
     if (asked->count)
         memcpy(asked->sorted, asked->items, asked->count * sizeof *asked->sorted);
     number_sort(asked->sorted, asked->count, sizeof *asked->sorted);
-    if (address_history_begin(&player->history, asked->sorted, asked->count))
-        return -1;
+    address_history_begin(&player->history, asked->sorted, asked->count);
     for (size_t i = 0; i < asked->count; i++)
         asked->places[i] = address_history_find(&player->history, asked->items[i]);
     return 0;
@@ -188,7 +187,7 @@ static void look(struct player *player, struct visit *visit)
 {
     struct census_sample *sample = &visit->item->samples[visit->next_sample++];
     address_history_play(&player->history, &visit->part, sample->time_ns);
-    sample->facts = player->history.entries[player->asked.places[sample->at]].facts;
+    sample->facts = address_history_facts(&player->history, player->asked.places[sample->at]);
 }
 
 /* A child that was forked at the time of a sample was there before it. */

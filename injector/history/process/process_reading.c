@@ -50,13 +50,16 @@ static int take_dump(struct jit_processes *processes, uint32_t life, struct dump
     return 0;
 }
 
-static int take_given(struct jit_processes *processes, struct given_dumps *given, bool with_lines,
-                      struct findings *findings)
+static int take_given(struct jit_processes *processes, struct given_dumps *given,
+                      const struct dump_claim_options *options, struct findings *findings)
 {
     for (size_t i = 0; i < given->count; i++) {
         struct given_dump *item = &given->items[i];
-        if (item->usable && take_dump(processes, item->life, NULL, &item->dump, &item->path,
-                                      &item->clock, with_lines, findings))
+        if (item->usable &&
+            (unwritten_source_append(&options->unwritten, &item->dump,
+                                     processes->lives.items[item->life].pid, findings) ||
+             take_dump(processes, item->life, NULL, &item->dump, &item->path, &item->clock,
+                       !options->no_lines, findings)))
             return -1;
     }
     return 0;
@@ -206,7 +209,7 @@ static int read_dumps(struct jit_processes *processes, const struct records *rec
                                        findings) ||
                    given_dumps_assign(given, claims, findings) ||
                    dump_claims_settle(claims, findings) || dump_rivals_settle(claims, findings) ||
-                   take_given(processes, given, !request->claims.no_lines, findings) ||
+                   take_given(processes, given, &request->claims, findings) ||
                    take_claims(processes, claims, findings) ||
                    take_markers(processes, claims, findings) ||
                    take_refusals(processes, claims, findings) ||

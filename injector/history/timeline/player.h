@@ -27,8 +27,10 @@ struct player {
     const struct recorded_map **mappings;
     size_t mapping_count, mapping_capacity;
     struct address_map mapped_since; /* index into times: when the addresses were mapped last */
-    struct address_map vacated;      /* some function that was there has been unloaded or moved: the
-                                      * number of samples before that */
+    struct address_map logged;       /* any function of the log, at any time; if LOGGED_READ */
+    bool logged_read;
+    struct address_map vacated; /* some function that was there has been unloaded or moved: the
+                                 * number of samples before that */
     uint64_t *times;
     size_t time_count, time_capacity;
     uint64_t

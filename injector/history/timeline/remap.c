@@ -14,6 +14,9 @@
  *                             recording, freed: of that only a file in /dev/shm and a deleted one
  *                             are the arena.
  *   any other file            the end of the code.
+ *
+ * Memory over a file's text may still be that text, moved (moved_text.h).  Its record would hide
+ * the file's names, and is dropped.
  */
 #include "injector/history/timeline/player.h"
 #include "injector/log/jitdump/dump_name.h"
@@ -211,12 +214,41 @@ int player_place_late(struct player *player)
     return 0;
 }
 
+static int read_logged(struct player *player)
+{
+    const struct code_log *log = player->timeline->log;
+    player->logged_read = true;
+    for (size_t i = 0; i < log->function_count; i++)
+        if (address_map_set(&player->logged, log->functions[i].addr,
+                            log->functions[i].addr + log->functions[i].size, 0))
+            return -1;
+    return 0;
+}
+
+/* MAP is text that was moved. */
+static int play_text(struct player *player, const struct recorded_map *map)
+{
+    uint64_t start = map->map.start, end = map->map.start + map->map.len;
+    uint32_t text = (uint32_t)(map->text - player->process->maps);
+    struct change change = {map->time_ns, start, end, CHANGE_MAP, text};
+    if (drop_record(player->timeline, map->record.offset))
+        return -1;
+    return map->text_gap && (player_end_moment(player) || player_add_change(player, change) ||
+                             player_set_backed(player, start, end, map->text))
+               ? -1
+               : 0;
+}
+
 int player_play_map(struct player *player, uint32_t index)
 {
     const struct recorded_map *map = &player->process->maps[index];
     uint64_t start = map->map.start, end = map->map.start + map->map.len;
     if (jit_dump_has_name(map->map.filename) || start == end)
         return 0;
+    if (map->text && !map->text_stays && !player->logged_read && read_logged(player))
+        return -1;
+    if (map->text && (map->text_stays || !address_map_meets(&player->logged, start, end)))
+        return play_text(player, map);
     if (end_replaced(player, &map->map))
         return -1;
     bool drop = address_map_meets(&player->owners, start, end); /* it would hide live code */

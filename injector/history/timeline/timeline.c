@@ -500,6 +500,7 @@ static void free_player(struct player *player)
     address_map_free(&player->backed);
     address_map_free(&player->mapped_since);
     address_map_free(&player->vacated);
+    address_map_free(&player->logged);
     free(player->mappings);
     free(player->times);
     free(player->early);

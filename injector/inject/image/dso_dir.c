@@ -4,6 +4,7 @@
 #include "injector/arrays/array.h"
 #include "injector/files/file_mask.h"
 #include "injector/files/input_guard.h"
+#include "injector/files/undo_list.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -67,6 +68,8 @@ int dso_dir_open(struct dso_dir *dir, const char *path, bool own, struct finding
         return -1;
     }
     dir->temporary = temporary;
+    dir->undo = undo_list_add_path(temporary, NULL);
+    dir->undo_in_place = undo_list_add_path(temporary, dir->path);
     dir->fd = open(temporary, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     return dir->fd < 0 ? report_failure(findings, "%s: %s", temporary, strerror(errno)) : 0;
 }
@@ -290,6 +293,7 @@ void dso_dir_undo(struct dso_dir *dir)
 
 void dso_dir_finish(struct dso_dir *dir)
 {
+    undo_list_done(dir->undo_in_place);
     if (dir->own && dir->place_fd >= 0)
         remove_files(dir->place_fd, &dir->earlier, &dir->names);
 }
@@ -298,6 +302,7 @@ void dso_dir_close(struct dso_dir *dir)
 {
     free_names(&dir->names);
     free_names(&dir->earlier);
+    undo_list_done(dir->undo_in_place);
     if (dir->temporary && dir->fd >= 0) {
         list(&dir->names, dir->fd, "");
         remove_files(dir->fd, &dir->names, &dir->earlier);
@@ -305,6 +310,7 @@ void dso_dir_close(struct dso_dir *dir)
     }
     if (dir->temporary)
         rmdir(dir->temporary);
+    undo_list_done(dir->undo);
     if (dir->fd >= 0)
         close(dir->fd);
     if (dir->place_fd >= 0)

@@ -11,6 +11,7 @@
 #include "injector/findings/findings.h"
 
 #include <stddef.h>
+#include <stdint.h>
 
 struct dso_names {
     char **items; /* sorted */
@@ -26,6 +27,7 @@ struct dso_dir {
     int place_fd;             /* of the directory that was there, -1: none */
     struct dso_names names;   /* of the files, if it was there */
     struct dso_names earlier; /* of those that were in it */
+    uint64_t undo, undo_in_place; /* undo_list.h */
 };
 
 /* Rename the directory PATH, of an earlier output, to OLD, which replaces one of that name that has

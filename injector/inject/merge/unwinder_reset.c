@@ -7,7 +7,7 @@
 /* Linux gives out no pid of 2^22 or more. */
 #define CLONE_PID_BIT (UINT32_C(1) << 30)
 
-/* Maps times resets.  perf 6.1 copies about 3 million maps a second. */
+/* Maps and threads, times resets.  perf 6.1 copies about 3 million maps a second. */
 #define MAX_MAP_COPIES (UINT64_C(4) << 20)
 
 /* ---- When ---- */
@@ -19,18 +19,18 @@ enum reset_policy unwinder_reset_policy(const struct perf_file *file)
     return tracepoints_are_counted(file) ? RESET_BY_COMM : RESET_BY_FORKS;
 }
 
-void unwinder_reset_open(struct unwinder_reset *reset, const struct thread_sweep *threads,
+void unwinder_reset_open(struct unwinder_reset *reset, struct thread_sweep *threads,
                          const struct jit_process *process, uint32_t process_index,
                          const struct timeline *timeline, enum reset_policy policy)
 {
-    uint64_t maps = process->map_count, moments = 0;
+    uint64_t copies = process->map_count + (threads->end - threads->next), moments = 0;
     for (size_t i = 0; i < timeline->change_count; i++) {
         const struct change *change = &timeline->changes[i];
         moments += i == 0 || change->time_ns != change[-1].time_ns;
-        maps += change->kind == CHANGE_FUNCTION;
+        copies += change->kind == CHANGE_FUNCTION;
     }
     *reset = (struct unwinder_reset){threads, process_index, process->pid,
-                                     policy == RESET_BY_COMM || maps * moments > MAX_MAP_COPIES};
+                                     policy == RESET_BY_COMM || copies * moments > MAX_MAP_COPIES};
 }
 
 /* One reset, and where its records go. */
@@ -63,7 +63,7 @@ static int add_thread(const struct reset_moment *moment, const struct live_threa
     return add_namespaces(moment, thread);
 }
 
-static int add_forks(const struct reset_moment *moment, const struct thread_sweep *threads)
+static int add_forks(const struct reset_moment *moment, struct thread_sweep *threads)
 {
     uint32_t pid = moment->reset->pid;
     if (append(moment, ADDED_CLONE, thread_sweep_speaker(threads), 0) ||

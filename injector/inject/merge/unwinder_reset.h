@@ -31,7 +31,7 @@ enum reset_policy { RESET_NEVER, RESET_BY_COMM, RESET_BY_FORKS };
 
 /* The moments in a process's life at which resets are made. */
 struct unwinder_reset {
-    const struct thread_sweep *threads;
+    struct thread_sweep *threads;
     uint32_t process; /* index */
     uint32_t pid;
     bool by_comm; /* forks would be too expensive, or do harm */
@@ -42,7 +42,7 @@ enum reset_policy unwinder_reset_policy(const struct perf_file *file);
 
 /* TIMELINE tells how many resets and maps there can be at most.  THREADS is to be where the next
  * reset is made, and outlives RESET. */
-void unwinder_reset_open(struct unwinder_reset *reset, const struct thread_sweep *threads,
+void unwinder_reset_open(struct unwinder_reset *reset, struct thread_sweep *threads,
                          const struct jit_process *process, uint32_t process_index,
                          const struct timeline *timeline, enum reset_policy policy);
 

@@ -675,6 +675,9 @@ static int find_file(struct dump_claims *claims, struct dump_claim *claim, bool 
     }
     switch (result) {
     case DUMP_PLACE_FOUND:
+        if (unwritten_source_append(&claims->options.unwritten, &claim->dump, question.life->pid,
+                                    findings))
+            return -1;
         read_claim(claims, claim, findings);
         break;
     case DUMP_PLACE_MISSING:

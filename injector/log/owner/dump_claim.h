@@ -31,6 +31,7 @@
 #include "injector/log/clock/clock_candidate.h"
 #include "injector/log/code/code_log.h"
 #include "injector/log/owner/dump_place.h"
+#include "injector/log/owner/unwritten_source.h"
 
 enum claim_state {
     CLAIM_OPEN,    /* nothing is known yet */
@@ -68,6 +69,7 @@ struct dump_claim_options {
     const char *root; /* where the processes' root file system is, or NULL */
     bool any_owner;   /* use other users' files, too */
     bool no_lines;    /* leave records about source lines alone */
+    struct unwritten_source unwritten;
 };
 
 struct dump_claims {

@@ -2,172 +2,80 @@
 #include "injector/native/symbols/native_symbols.h"
 
 #include "injector/arrays/array.h"
-#include "injector/files/regular_file.h"
 #include "injector/native/debug_file.h"
 #include "injector/native/symbols/demangle.h"
 #include "injector/native/symbols/scope_index.h"
 #include "injector/native/symbols/symbol_index.h"
 
 #include <dwarf.h>
-#include <elfutils/libdwfl.h>
+#include <elfutils/libdw.h>
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 struct symbol_module {
-    const char *path;
-    int fd; /* of the file, until libdwfl has it; -1: there is none */
-    Dwfl *dwfl;
-    Dwfl_Module *module; /* or NULL */
-    Dwarf_Addr bias;
+    struct elf_view common; /* what dwz moved out of the file with the debug information */
+    Dwarf *dwarf, *common_dwarf;
     struct symbol_index index;
     struct scope_index scopes;
 };
 
 /* ---- The file ---- */
 
-static int no_elf(Dwfl_Module *module, void **data, const char *name, Dwarf_Addr base, char **path,
-                  Elf **elf)
+/* Whether names, lines and inlined calls need the section.  libdw unpacks all sections that it
+ * knows.  The one with the places of variables is a sixth of libc's debug file. */
+static bool is_needed(const char *name)
 {
-    (void)module, (void)data, (void)name, (void)base, (void)path, (void)elf;
-    return -1;
+    static const char *const needed[] = {"info", "abbrev",      "line",   "line_str", "str",
+                                         "addr", "str_offsets", "ranges", "rnglists"};
+    const char *kind = strchr(name, '_');
+    for (size_t i = 0; kind && i < sizeof needed / sizeof needed[0]; i++)
+        if (strcmp(kind + 1, needed[i]) == 0)
+            return true;
+    return false;
 }
 
-/* As dwfl_standard_find_debuginfo, but without the network.  That function asks the network for
- * missing files, or at least loads the fifteen libraries that it needs for that.  A debug file's
- * own debug file (dwz) has no CRC. */
-static int find_debuginfo(Dwfl_Module *module, void **data, const char *name, Dwarf_Addr base,
-                          const char *path, const char *link, GElf_Word crc, char **found)
+/* The debug information in VIEW, or NULL.  libdw itself would open any file that .gnu_debugaltlink
+ * names. */
+static Dwarf *open_dwarf(struct elf_view *view)
 {
-    int fd = dwfl_build_id_find_debuginfo(module, data, name, base, path, link, crc, found);
-    if (fd >= 0 || !path || !link)
-        return fd;
-    return crc ? debug_file_linked(path, link, crc, found)
-               : dwfl_standard_find_debuginfo(module, data, name, base, path, link, crc, found);
+    elf_view_hide(view, ".gnu_debugaltlink");
+    elf_view_unpack(view, is_needed);
+    return view->elf ? dwarf_begin_elf(view->elf, DWARF_C_READ, NULL) : NULL;
 }
 
-static const Dwfl_Callbacks callbacks = {
-    .find_elf = no_elf,
-    .find_debuginfo = find_debuginfo,
-    .section_address = dwfl_offline_section_address,
-};
-
-/* A descriptor of the bytes that the walk has read already.  The file's path may have changed. */
-static int copy_of(const struct elf_view *view)
+static bool has_information(const struct elf_view *view)
 {
-    int fd = memfd_create("perfjit-symbols", MFD_CLOEXEC);
-    for (size_t at = 0; fd >= 0 && at < view->size;) {
-        ssize_t count = write(fd, view->bytes + at, view->size - at);
-        if (count <= 0) {
-            close(fd);
-            return -1;
-        }
-        at += (size_t)count;
-    }
-    return fd;
+    return elf_view_has(view, ".debug_info") || elf_view_has(view, ".zdebug_info");
 }
 
-/* Whether the file of FD is the one that the walk has read. */
-static bool is_same(int fd, const struct stat *status, const struct elf_view *view)
+static void read_information(struct symbol_module *module, struct elf_view *view, const char *root)
 {
-    if ((uint64_t)status->st_size != view->size)
-        return false;
-    void *bytes = mmap(NULL, view->size, PROT_READ, MAP_PRIVATE, fd, 0);
-    if (bytes == MAP_FAILED)
-        return false;
-    /* Its headers and the build-id are in the first pages. */
-    bool same = memcmp(bytes, view->bytes, view->size < 8192 ? view->size : 8192) == 0;
-    munmap(bytes, view->size);
-    return same;
-}
-
-static int open_view(const struct native_files *files, const struct native_file *file)
-{
-    const char *name = file->map->map.filename;
-    struct stat status;
-    int fd = -1;
-    if (name[0] == '/' && !files->root)
-        fd = regular_file_open(name, 0, &status);
-    if (fd >= 0 && is_same(fd, &status, &file->view))
-        return fd;
-    if (fd >= 0)
-        close(fd);
-    return copy_of(&file->view);
-}
-
-/* Mark the sections that are not needed here as absent, in libelf's own copy of the section
- * headers.  Otherwise libdw unpacks all sections that it knows at the first request.  The section
- * with the places of variables is a sixth of libc's debug file. */
-static void leave_out_locations(Elf *elf)
-{
-    size_t names;
-    GElf_Shdr header;
-    if (elf_getshdrstrndx(elf, &names))
+    debug_file_open_common(&module->common, view, root);
+    module->common_dwarf = open_dwarf(&module->common);
+    module->dwarf = open_dwarf(view);
+    if (!module->dwarf)
         return;
-    for (Elf_Scn *section = NULL; (section = elf_nextscn(elf, section));) {
-        const char *name =
-            gelf_getshdr(section, &header) ? elf_strptr(elf, names, header.sh_name) : NULL;
-        if (!name || !(header.sh_flags & SHF_COMPRESSED) ||
-            (strcmp(name, ".debug_loclists") != 0 && strcmp(name, ".debug_loc") != 0))
-            continue;
-        header.sh_type = SHT_NOBITS;
-        gelf_update_shdr(section, &header);
-    }
+    if (module->common_dwarf)
+        dwarf_setalt(module->dwarf, module->common_dwarf);
+    scope_index_read(&module->scopes, module->dwarf);
 }
 
-/* The file that the symbols are from, which is the one with debug information if there is one. */
-static Elf *symbols_file(Dwfl_Module *module)
+static struct symbol_module *open_module(const struct native_files *files, struct native_file *file)
 {
-    GElf_Sym symbol;
-    GElf_Addr addr;
-    Elf *elf = NULL;
-    if (dwfl_module_getsymtab(module) > 0)
-        dwfl_module_getsym_info(module, 0, &symbol, &addr, NULL, &elf, NULL);
-    return elf;
-}
-
-/* At its own addresses: an executable has a bias of 0. */
-static void report(struct symbol_module *module)
-{
-    dwfl_report_begin(module->dwfl);
-    module->module = dwfl_report_elf(module->dwfl, "file", module->path, module->fd, 0, true);
-    if (!module->module)
-        close(module->fd);
-    dwfl_report_end(module->dwfl, NULL, NULL);
-    if (!module->module)
-        return;
-    dwfl_module_getelf(module->module, &module->bias);
-    symbol_index_read(&module->index, module->module);
-    Elf *elf = symbols_file(module->module);
-    if (elf)
-        leave_out_locations(elf);
-    scope_index_read(&module->scopes, module->module);
-}
-
-static void *read_module(void *context)
-{
-    struct symbol_module *module = context;
-    if (module->fd >= 0 && module->dwfl)
-        report(module);
-    else if (module->fd >= 0)
-        close(module->fd);
-    return NULL;
-}
-
-static struct symbol_module *open_module(const struct native_files *files,
-                                         const struct native_file *file)
-{
+    static struct elf_view none;
     struct symbol_module *module = calloc(1, sizeof *module);
-    if (!module)
-        return NULL;
-    unsetenv("DEBUGINFOD_URLS");
-    module->dwfl = dwfl_begin(&callbacks);
-    module->path = file->map->map.filename;
-    module->fd = file->view.elf ? open_view(files, file) : -1;
+    struct elf_view *view = &file->view, *debug = &none;
+    size_t names;
+    if (!module || !view->elf)
+        return module;
+    bool informs = has_information(view);
+    if (!informs || !elf_view_symbols(view, SHT_SYMTAB, &names))
+        debug = native_file_debug(files, file);
+    symbol_index_read(&module->index, view, debug);
+    if (informs || has_information(debug))
+        read_information(module, informs ? view : debug, files->root);
     return module;
 }
 
@@ -187,23 +95,21 @@ static struct symbol_module **place_of(struct native_symbols *symbols,
     return &symbols->modules[file->number - 1];
 }
 
-static struct symbol_module *module_of(struct native_symbols *symbols,
-                                       const struct native_file *file)
+static struct symbol_module *module_of(struct native_symbols *symbols, struct native_file *file)
 {
     struct symbol_module **place = place_of(symbols, file);
     if (!place)
         return NULL;
-    if (!*place && (*place = open_module(symbols->files, file)))
-        read_module(*place);
+    if (!*place)
+        *place = open_module(symbols->files, file);
     return *place;
 }
 
 /* ---- Places ---- */
 
-static void find_line(const struct scope_index *index, Dwarf_Die *unit, Dwarf_Addr addr,
-                      const char **file, int *number)
+static void find_line(Dwarf_Die *unit, Dwarf_Addr addr, const char **file, int *number)
 {
-    Dwarf_Line *line = dwarf_getsrc_die(unit, addr - index->bias);
+    Dwarf_Line *line = dwarf_getsrc_die(unit, addr);
     if (line && dwarf_lineno(line, number) == 0)
         *file = dwarf_linesrc(line, NULL, NULL);
 }
@@ -332,6 +238,17 @@ static void find_declaration(Dwarf_Die *function, struct native_place *place)
     place->decl_file = file_of(dwarf_attr_integrate(function, DW_AT_decl_file, &attribute));
 }
 
+/* Leave out inlined calls without a name: their code is their caller's.  The names may be in a file
+ * that is not there.  SCOPES' last is the function. */
+static size_t leave_out_nameless(Dwarf_Die *scopes, size_t scope_count)
+{
+    size_t kept = 0;
+    for (size_t i = 0; i < scope_count; i++)
+        if (i + 1 == scope_count || dwarf_diename(&scopes[i]) || symbol_of(&scopes[i]))
+            scopes[kept++] = scopes[i];
+    return kept;
+}
+
 /* From the innermost scope outwards: each inlined call gets a place, whose caller's line is where
  * it was called. */
 static size_t add_inlined(struct native_symbols *symbols, struct scope_index *index,
@@ -356,37 +273,35 @@ static size_t find_places(struct native_symbols *symbols, struct symbol_module *
                           Dwarf_Addr addr, struct native_place *places)
 {
     Dwarf_Die scopes[NATIVE_PLACES];
-    struct scope_index *index = &module->scopes;
-    struct scope_unit *unit = scope_index_unit(index, addr);
+    struct scope_unit *unit = scope_index_unit(&module->scopes, addr);
     if (!unit)
         return 1;
     const Dwarf_Addr start = addr - places[0].offset;
-    find_line(index, &unit->die, addr, &places[0].file, &places[0].line);
-    size_t scope_count = scope_index_at(index, unit, addr, scopes, NATIVE_PLACES);
-    size_t count = scope_count ? add_inlined(symbols, index, scopes, scope_count, places) : 1;
+    find_line(&unit->die, addr, &places[0].file, &places[0].line);
+    size_t scope_count =
+        leave_out_nameless(scopes, scope_index_at(unit, addr, scopes, NATIVE_PLACES));
+    size_t count =
+        scope_count ? add_inlined(symbols, &module->scopes, scopes, scope_count, places) : 1;
     struct native_place *function = &places[count - 1];
     if (scope_count)
         find_declaration(&scopes[scope_count - 1], function);
     if (scope_count && !function->name)
-        function->name = name_of(symbols, index, &scopes[scope_count - 1]);
+        function->name = name_of(symbols, &module->scopes, &scopes[scope_count - 1]);
     if (!function->decl_file && function->name) /* as compilers at run time leave it out */
-        find_line(index, &unit->die, start, &function->decl_file, &function->decl_line);
+        find_line(&unit->die, start, &function->decl_file, &function->decl_line);
     for (size_t i = 0; i < count; i++) /* as gcc leaves it out of lambdas */
         if (!places[i].decl_file)
             places[i].decl_file = places[i].file;
     return count;
 }
 
-size_t native_symbols_at(struct native_symbols *symbols, const struct native_file *file,
-                         uint64_t addr, struct native_place places[NATIVE_PLACES])
+size_t native_symbols_at(struct native_symbols *symbols, struct native_file *file, uint64_t addr,
+                         struct native_place places[NATIVE_PLACES])
 {
     struct symbol_module *module = module_of(symbols, file);
     places[0] = (struct native_place){0};
     if (!module)
         return 0;
-    if (!module->module)
-        return 1;
-    addr += module->bias;
     const struct code_symbol *symbol = symbol_index_at(&module->index, addr);
     if (symbol) {
         places[0].name = symbol->name;
@@ -401,7 +316,9 @@ void native_symbols_free(struct native_symbols *symbols)
         if (symbols->modules[i]) {
             symbol_index_free(&symbols->modules[i]->index);
             scope_index_free(&symbols->modules[i]->scopes);
-            dwfl_end(symbols->modules[i]->dwfl);
+            dwarf_end(symbols->modules[i]->dwarf);
+            dwarf_end(symbols->modules[i]->common_dwarf);
+            elf_view_close(&symbols->modules[i]->common);
             free(symbols->modules[i]);
         }
     for (size_t i = 0; i < symbols->name_count; i++)

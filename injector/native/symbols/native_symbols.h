@@ -36,8 +36,8 @@ char *native_name_shown(const char *name);
 
 /* The functions at ADDR, an address in FILE: the innermost inlined call first, the function last.
  * Returns their number, 1 at least unless there is no memory, at most NATIVE_PLACES. */
-size_t native_symbols_at(struct native_symbols *symbols, const struct native_file *file,
-                         uint64_t addr, struct native_place places[NATIVE_PLACES]);
+size_t native_symbols_at(struct native_symbols *symbols, struct native_file *file, uint64_t addr,
+                         struct native_place places[NATIVE_PLACES]);
 
 void native_symbols_free(struct native_symbols *symbols);
 

@@ -70,17 +70,22 @@ static const struct scope_range *find(const struct scope_range *ranges, size_t c
 
 /* ---- Units ---- */
 
-int scope_index_read(struct scope_index *index, Dwfl_Module *module)
+int scope_index_read(struct scope_index *index, Dwarf *dwarf)
 {
     struct range_list list = {.count = 0};
-    Dwarf_Die *die = NULL;
+    Dwarf_CU *unit = NULL;
+    Dwarf_Die die;
+    uint8_t type;
     *index = (struct scope_index){0};
-    while (!list.no_memory && (die = dwfl_module_nextcu(module, die, &index->bias))) {
-        if (array_reserve(index->units, index->unit_count, index->unit_capacity))
+    while (!list.no_memory && dwarf_get_units(dwarf, unit, &unit, NULL, &type, &die, NULL) == 0) {
+        if (type == DW_UT_type || type == DW_UT_split_type)
+            continue;
+        if (array_reserve(index->units, index->unit_count, index->unit_capacity)) {
             list.no_memory = true;
-        else
-            index->units[index->unit_count++] = (struct scope_unit){.die = *die};
-        add_ranges(&list, die, index->unit_count - 1);
+            break;
+        }
+        index->units[index->unit_count++] = (struct scope_unit){.die = die};
+        add_ranges(&list, &die, index->unit_count - 1);
     }
     if (list.count)
         qsort(list.items, list.count, sizeof *list.items, compare);
@@ -91,7 +96,7 @@ int scope_index_read(struct scope_index *index, Dwfl_Module *module)
 
 struct scope_unit *scope_index_unit(struct scope_index *index, Dwarf_Addr addr)
 {
-    const struct scope_range *range = find(index->ranges, index->range_count, addr - index->bias);
+    const struct scope_range *range = find(index->ranges, index->range_count, addr);
     return range ? &index->units[range->unit] : NULL;
 }
 
@@ -174,12 +179,10 @@ static bool find_child(Dwarf_Die *parent, Dwarf_Addr addr, Dwarf_Die *child)
     return false;
 }
 
-size_t scope_index_at(struct scope_index *index, struct scope_unit *unit, Dwarf_Addr addr,
-                      Dwarf_Die *scopes, size_t most)
+size_t scope_index_at(struct scope_unit *unit, Dwarf_Addr addr, Dwarf_Die *scopes, size_t most)
 {
     Dwarf_Die chain[MOST_DEPTH], die, child;
     size_t count = 0;
-    addr -= index->bias;
     if (!unit->is_read)
         read_unit(unit);
     const struct scope_range *function = find(unit->functions, unit->function_count, addr);

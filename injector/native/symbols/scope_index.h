@@ -7,7 +7,7 @@
 #ifndef PERFJIT_SCOPE_INDEX_H
 #define PERFJIT_SCOPE_INDEX_H
 
-#include <elfutils/libdwfl.h>
+#include <elfutils/libdw.h>
 #include <stdbool.h>
 
 struct scope_range;
@@ -27,20 +27,18 @@ struct scope_index {
     size_t unit_count, unit_capacity;
     struct scope_range *ranges; /* of units, by address */
     size_t range_count;
-    Dwarf_Addr bias; /* of the module's addresses */
 };
 
-/* All units of MODULE, which outlives INDEX; none where it has no debug information.  Returns 0, or
- * -1 without memory.  Release with scope_index_free in either case. */
-int scope_index_read(struct scope_index *index, Dwfl_Module *module);
+/* All units of DWARF, which outlives INDEX.  Returns 0, or -1 without memory.  Release with
+ * scope_index_free in either case. */
+int scope_index_read(struct scope_index *index, Dwarf *dwarf);
 
-/* The unit that ADDR, of the module, is in; NULL: none. */
+/* The unit that ADDR is in; NULL: none. */
 struct scope_unit *scope_index_unit(struct scope_index *index, Dwarf_Addr addr);
 
 /* Put the entries that ADDR is in, of UNIT, into SCOPES, which has room for MOST: inlined calls,
  * the innermost first, and last the function.  Returns how many; 0: none is known. */
-size_t scope_index_at(struct scope_index *index, struct scope_unit *unit, Dwarf_Addr addr,
-                      Dwarf_Die *scopes, size_t most);
+size_t scope_index_at(struct scope_unit *unit, Dwarf_Addr addr, Dwarf_Die *scopes, size_t most);
 
 /* Put the namespaces, types and functions that the entry FUNCTION is in into SPACES, which has room for MOST,
  * the innermost first.  Returns how many. */

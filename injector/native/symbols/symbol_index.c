@@ -1,6 +1,7 @@
 /* See symbol_index.h. */
 #include "injector/native/symbols/symbol_index.h"
 
+#include "injector/arrays/array.h"
 #include "injector/arrays/bisect.h"
 #include "injector/arrays/digit_sort.h"
 
@@ -73,24 +74,44 @@ static void keep_one_each(struct symbol_index *index)
             index->items[i].end = i + 1 < kept ? index->items[i + 1].addr : UINT64_MAX;
 }
 
-int symbol_index_read(struct symbol_index *index, Dwfl_Module *module)
+/* Bit 0 of the address of a function for Arm says that it is Thumb code. */
+static uint64_t addr_of(const struct elf_view *view, const GElf_Sym *symbol)
 {
-    int count = dwfl_module_getsymtab(module);
-    *index = (struct symbol_index){0};
-    if (count <= 0)
+    bool is_thumb = view->elf_mach == EM_ARM && GELF_ST_TYPE(symbol->st_info) == STT_FUNC;
+    return is_thumb ? symbol->st_value & ~UINT64_C(1) : symbol->st_value;
+}
+
+/* Returns 1, 0 if VIEW has no table of that TYPE, or -1 without memory. */
+static int add_symbols(struct symbol_index *index, struct elf_view *view, uint32_t type)
+{
+    size_t names;
+    GElf_Sym symbol;
+    Elf_Data *data = elf_view_symbols(view, type, &names);
+    if (!data)
         return 0;
-    index->items = calloc((size_t)count, sizeof *index->items);
-    if (!index->items)
-        return -1;
-    for (int i = 1; i < count; i++) {
-        GElf_Sym symbol;
-        GElf_Addr addr;
-        const char *name = dwfl_module_getsym_info(module, i, &symbol, &addr, NULL, NULL, NULL);
-        if (name && is_code(&symbol, name))
-            index->items[index->count++] =
-                (struct code_symbol){addr, addr + symbol.st_size, name, symbol.st_info};
+    for (int i = 1; gelf_getsym(data, i, &symbol); i++) {
+        const char *name = elf_strptr(view->elf, names, symbol.st_name);
+        if (!is_code(&symbol, name))
+            continue;
+        if (array_reserve(index->items, index->count, index->capacity))
+            return -1;
+        uint64_t addr = addr_of(view, &symbol);
+        index->items[index->count++] =
+            (struct code_symbol){addr, addr + symbol.st_size, name, symbol.st_info};
     }
-    if (digit_sort(index->items, index->count, sizeof *index->items))
+    return 1;
+}
+
+int symbol_index_read(struct symbol_index *index, struct elf_view *view, struct elf_view *debug)
+{
+    *index = (struct symbol_index){0};
+    int found = add_symbols(index, view, SHT_SYMTAB);
+    if (!found)
+        found = add_symbols(index, debug, SHT_SYMTAB);
+    /* .gnu_debugdata has what .dynsym lacks. */
+    if (found >= 0 && (!found || index->count == 0 || debug->unpacked))
+        found = add_symbols(index, view, SHT_DYNSYM);
+    if (found < 0 || digit_sort(index->items, index->count, sizeof *index->items))
         return -1;
     keep_one_each(index);
     return 0;

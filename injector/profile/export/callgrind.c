@@ -9,6 +9,9 @@
  *     calls=COUNT LINE        where that begins
  *     LINE COST               from where, and what it costs, inclusive
  *
+ * Readers know a function by its name and file: with others in its line its place is behind the
+ * name.
+ *
  * A name stands where its number stands first.  A sampled profile does not count calls: COUNT is 1,
  * and says nothing.  Readers make a function's inclusive cost of its own and its calls': as
  * profile_calls.h has it these add up to its total, where functions call themselves, too. */
@@ -59,8 +62,14 @@ static void put_function(const struct callgrind_output *out, uint32_t number, co
     put_name(out, function->file, call_profile_string(profile, function->file),
              &out->files[function->file]);
     fprintf(out->stream, "%sfn=", prefix);
-    put_name(out, number + 1, call_profile_string(profile, function->name),
-             &out->functions[number]);
+    fprintf(out->stream, "(%" PRIu32 ")", number + 1);
+    if (!out->functions[number]) {
+        fputs(" ", out->stream);
+        printable_put(out->stream, call_profile_string(profile, function->name));
+        profile_functions_put_place(out->request->functions, profile, number, out->stream);
+    }
+    putc('\n', out->stream);
+    out->functions[number] = true;
 }
 
 /* ---- Costs by line ---- */

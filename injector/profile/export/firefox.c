@@ -175,6 +175,14 @@ static void put_line_of(const struct thread_tables *tables, const struct call_fr
         json_null(tables->json, NULL);
 }
 
+static void put_column_of(const struct thread_tables *tables, const struct call_frame *frame)
+{
+    if (frame->column)
+        json_number(tables->json, NULL, frame->column);
+    else
+        json_null(tables->json, NULL);
+}
+
 static void put_null(const struct thread_tables *tables, size_t i)
 {
     (void)i;
@@ -227,6 +235,15 @@ static void put_line(const struct thread_tables *tables, size_t i)
         put_line_of(tables, frame_of(tables, i));
 }
 
+/* Of the line that ran, the column is not known. */
+static void put_column_in_line(const struct thread_tables *tables, size_t i)
+{
+    if (tables->request->profile->nodes[tables->nodes[i]].line)
+        json_null(tables->json, NULL);
+    else
+        put_column_of(tables, frame_of(tables, i));
+}
+
 static void put_function(const struct thread_tables *tables, size_t i)
 {
     const struct call_profile *profile = tables->request->profile;
@@ -272,6 +289,11 @@ static void put_first_line(const struct thread_tables *tables, size_t i)
     put_line_of(tables, function_at(tables, i));
 }
 
+static void put_first_column(const struct thread_tables *tables, size_t i)
+{
+    put_column_of(tables, function_at(tables, i));
+}
+
 /* The reader's word for a tier is the frame's implementation. */
 static void put_implementation(const struct thread_tables *tables, size_t i)
 {
@@ -307,7 +329,7 @@ static void put_frame_table(const struct thread_tables *tables)
     put_column(tables, "innerWindowID", put_zero);
     put_column(tables, "implementation", put_implementation);
     put_column(tables, "line", put_line);
-    put_column(tables, "column", put_null);
+    put_column(tables, "column", put_column_in_line);
     json_end_object(tables->json);
 }
 
@@ -322,7 +344,7 @@ static void put_func_table(const struct thread_tables *tables)
     put_values(tables, "resource", count, put_resource);
     put_values(tables, "fileName", count, put_file);
     put_values(tables, "lineNumber", count, put_first_line);
-    put_values(tables, "columnNumber", count, put_null);
+    put_values(tables, "columnNumber", count, put_first_column);
     json_end_object(tables->json);
 }
 

@@ -54,11 +54,32 @@ static void put_text(FILE *stream, const char *text, bool spaces)
     free(printable);
 }
 
-static void put_frame(FILE *stream, const struct call_profile *profile, uint32_t number)
+/* A function that is not the only one of its line has its place behind its name. */
+static int put_place(FILE *stream, const struct export_request *request, uint32_t number)
 {
+    char *place = NULL;
+    size_t bytes = 0;
+    FILE *memory = open_memstream(&place, &bytes);
+    if (!memory)
+        return -1;
+    profile_functions_put_place(request->functions, request->profile,
+                                request->functions->of_frame[number], memory);
+    int result = fclose(memory) ? -1 : 0;
+    if (!result)
+        put_text(stream, place, true);
+    free(place);
+    return result;
+}
+
+static int put_frame(FILE *stream, const struct export_request *request, uint32_t number)
+{
+    const struct call_profile *profile = request->profile;
     const struct call_frame *frame = &profile->frames[number];
     putc(';', stream);
     put_text(stream, call_profile_string(profile, frame->name), true);
+    if (request->functions->by_column[request->functions->of_frame[number]] &&
+        put_place(stream, request, number))
+        return -1;
     if (frame->inlined)
         fputs("_[i]", stream);
     else if (frame->kind == FRAME_KERNEL)
@@ -66,12 +87,14 @@ static void put_frame(FILE *stream, const struct call_profile *profile, uint32_t
     else if (call_profile_string(profile, frame->module)[0] && frame->kind != FRAME_NATIVE &&
              (frame->kind == FRAME_JIT || call_profile_string(profile, frame->tier)[0]))
         fputs("_[j]", stream);
+    return 0;
 }
 
 /* The frames from the outermost on.  A stack is deep, and this no recursion. */
-static int put_stack(FILE *stream, const struct call_profile *profile, uint32_t node,
+static int put_stack(FILE *stream, const struct export_request *request, uint32_t node,
                      uint32_t **path, size_t *room)
 {
+    const struct call_profile *profile = request->profile;
     size_t depth = 0;
     for (; node; node = profile->nodes[node].parent) {
         if (depth == *room) {
@@ -84,7 +107,8 @@ static int put_stack(FILE *stream, const struct call_profile *profile, uint32_t 
         (*path)[depth++] = profile->nodes[node].frame;
     }
     while (depth--)
-        put_frame(stream, profile, (*path)[depth]);
+        if (put_frame(stream, request, (*path)[depth]))
+            return -1;
     return 0;
 }
 
@@ -98,7 +122,7 @@ int export_folded(const struct export_request *request, FILE *stream)
     for (size_t i = 0; !result && i < count; i++) {
         const char *name = call_profile_string(profile, lines[i].name);
         put_text(stream, *name ? name : "[unknown]", false);
-        result = put_stack(stream, profile, lines[i].node, &path, &room);
+        result = put_stack(stream, request, lines[i].node, &path, &room);
         fprintf(stream, " %" PRIu64 "\n", lines[i].count);
     }
     free(lines);

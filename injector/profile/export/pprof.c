@@ -7,8 +7,11 @@
  *     Mapping   1 id, 5 filename, 7 has_functions, 8 has_filenames, 9 has_line_numbers,
  *               10 has_inline_frames
  *     Location  1 id, 2 mapping_id, 4 line*, the innermost inlined call first
- *     Line      1 function_id, 2 line          Function 1 id, 2 name, 3 system_name, 4 filename,
- *                                                       5 start_line
+ *     Line      1 function_id, 2 line, 3 column
+ *     Function  1 id, 2 name, 3 system_name, 4 filename, 5 start_line
+ *
+ * A function has no column, and pprof adds up by name: where a line has several functions, each has
+ * its place behind its name.  The system_name stays without.
  *
  * A field is a varint of its number << 3 and its kind (0 varint, 2 bytes with their length), then
  * the value.  Ids begin with 1; string 0 is "". */
@@ -40,6 +43,7 @@ struct pprof_output {
     uint32_t text_samples, text_count, text_event, text_unit, text_thread, text_pid, text_tid,
         text_tier;
     uint32_t *mapping_of; /* by string: the mapping of that module, or 0 */
+    uint32_t *name_of;    /* by function: the string with its place, if its line has others; or 0 */
     uint8_t *depth;       /* by node: see find_depths */
     bool no_memory;
 };
@@ -187,6 +191,7 @@ static void put_line(struct pprof_output *out, uint32_t frame, uint32_t line)
     out->small.size = 0;
     put_number(out, &out->small, 1, frame + 1u);
     put_number(out, &out->small, 2, line ? line : out->request->profile->frames[frame].line);
+    put_number(out, &out->small, 3, line ? 0 : out->request->profile->frames[frame].column);
     put_bytes(out, &out->part, 4, out->small.data, out->small.size);
 }
 
@@ -221,7 +226,8 @@ static void put_functions(struct pprof_output *out)
     for (uint32_t i = 0; i < profile->frame_count; i++) {
         const struct call_frame *frame = &profile->frames[i];
         put_number(out, &out->part, 1, i + 1u);
-        put_number(out, &out->part, 2, frame->name);
+        uint32_t name = out->name_of[out->request->functions->of_frame[i]];
+        put_number(out, &out->part, 2, name ? name : frame->name);
         put_number(out, &out->part, 3, frame->name);
         put_number(out, &out->part, 4, frame->file);
         put_number(out, &out->part, 5, frame->line);
@@ -281,6 +287,24 @@ static uint32_t put_string(struct pprof_output *out, const char *text)
     return out->string_count++;
 }
 
+/* The name of function NUMBER, with its place. */
+static void put_name(struct pprof_output *out, uint32_t number)
+{
+    const struct profile_functions *functions = out->request->functions;
+    char *text = NULL;
+    size_t bytes = 0;
+    FILE *memory = open_memstream(&text, &bytes);
+    if (memory) {
+        fputs(call_profile_string(out->request->profile, functions->items[number].name), memory);
+        profile_functions_put_place(functions, out->request->profile, number, memory);
+    }
+    if (memory && fclose(memory) == 0)
+        out->name_of[number] = put_string(out, text);
+    else
+        out->no_memory = true;
+    free(text);
+}
+
 static void put_strings(struct pprof_output *out)
 {
     const struct call_profile *profile = out->request->profile;
@@ -296,6 +320,9 @@ static void put_strings(struct pprof_output *out)
     out->text_pid = put_string(out, "pid");
     out->text_tid = put_string(out, "tid");
     out->text_tier = put_string(out, "tier");
+    for (uint32_t i = 0; i < out->request->functions->count; i++)
+        if (out->request->functions->by_column[i])
+            put_name(out, i);
 }
 
 /* ---- A profile ---- */
@@ -321,10 +348,12 @@ int export_pprof(const struct export_request *request, FILE *stream)
 {
     struct pprof_output out = {.request = request, .stream = stream};
     out.mapping_of = calloc(request->profile->string_count + 1, sizeof *out.mapping_of);
-    if (!out.mapping_of || find_depths(&out) ||
+    out.name_of = calloc(request->functions->count + 1, sizeof *out.name_of);
+    if (!out.mapping_of || !out.name_of || find_depths(&out) ||
         deflateInit2(&out.packer, Z_DEFAULT_COMPRESSION, Z_DEFLATED, GZIP_WINDOW, MEMORY_LEVEL,
                      Z_DEFAULT_STRATEGY) != Z_OK) {
         free(out.mapping_of);
+        free(out.name_of);
         free(out.depth);
         return -1;
     }
@@ -341,6 +370,7 @@ int export_pprof(const struct export_request *request, FILE *stream)
     memory_file_free(&out.part);
     memory_file_free(&out.small);
     free(out.mapping_of);
+    free(out.name_of);
     free(out.depth);
     return out.no_memory ? -1 : 0;
 }

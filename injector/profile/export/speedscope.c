@@ -23,6 +23,8 @@ static void put_frames(const struct call_profile *profile, struct json_writer *j
         json_text(json, "file", *file ? file : call_profile_string(profile, frame->module));
         if (frame->line)
             json_number(json, "line", frame->line);
+        if (frame->column)
+            json_number(json, "col", frame->column);
         json_text(json, "kind", frame_kind_name(frame->kind));
         if (*tier)
             json_text(json, "tier", tier);

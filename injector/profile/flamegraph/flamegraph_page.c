@@ -32,6 +32,7 @@ COLUMN(frame_name, profile->frames[i].name)
 COLUMN(frame_module, profile->frames[i].module)
 COLUMN(frame_file, profile->frames[i].file)
 COLUMN(frame_line, profile->frames[i].line)
+COLUMN(frame_column, profile->frames[i].column)
 COLUMN(frame_tier, profile->frames[i].tier)
 COLUMN(frame_kind, profile->frames[i].kind)
 COLUMN(frame_inlined, profile->frames[i].inlined)
@@ -55,6 +56,7 @@ static void put_tables(const struct flamegraph_request *request, struct json_wri
         {NULL, "module", profile->frame_count, frame_module},
         {NULL, "file", profile->frame_count, frame_file},
         {NULL, "line", profile->frame_count, frame_line},
+        {NULL, "column", profile->frame_count, frame_column},
         {NULL, "tier", profile->frame_count, frame_tier},
         {NULL, "kind", profile->frame_count, frame_kind},
         {NULL, "inlined", profile->frame_count, frame_inlined},

@@ -65,6 +65,8 @@ static void put_title(const struct flamegraph_request *request, FILE *stream,
     markup_put(stream, *file ? file : call_profile_string(profile, frame->module));
     if (*file && frame->line)
         fprintf(stream, ":%" PRIu32, frame->line);
+    if (*file && frame->column)
+        fprintf(stream, ":%" PRIu32, frame->column);
     fprintf(stream, ") %s%s", frame_kind_name(frame->kind), *tier ? " " : "");
     markup_put(stream, tier);
     fprintf(stream, "%s, %.2f %%</title>", frame->inlined ? " inlined" : "",

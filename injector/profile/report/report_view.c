@@ -50,8 +50,8 @@ void report_put_function(const struct report_view *view, uint32_t number)
         return;
     fputs(" (", view->stream);
     printable_put(view->stream, *file ? file : module);
-    if (*file && function->line)
-        fprintf(view->stream, ":%" PRIu32, function->line);
+    if (*file)
+        profile_functions_put_line(view->functions, number, view->stream);
     putc(')', view->stream);
 }
 

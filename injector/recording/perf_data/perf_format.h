@@ -12,7 +12,8 @@
  * Entry of attrs: a perf_event_attr, then the section of its event ids (u64 each)
  *      0 u32 type,  4 u32 size,  8 u64 config, 16 u64 sample_period
  *     24 u64 sample_type, 32 u64 read_format
- *     40 u64 flags            bit 1 inherit, bit 18 sample_id_all, bit 25 use_clockid
+ *     40 u64 flags            bit 1 inherit, bit 18 sample_id_all, bit 25 use_clockid,
+ *                             bits 38 and 39 defer_callchain and defer_output
  *     72 u64 branch_sample_type, 80 u64 sample_regs_user, 88 u32 sample_stack_user
  *     92 s32 clockid,  96 u64 sample_regs_intr, 108 u16 sample_max_stack (0: the machine's)
  *
@@ -42,6 +43,8 @@
  * AUX     8 u64 offset, 16 u64 size, 24 u64 flags; bit 0: the trace was cut, its buffer was full
  * TIME_CONV 8 u64 time_shift, 16 u64 time_mult, 24 u64 time_zero, and since perf 5.10
  *        32 u64 time_cycles, 40 u64 time_mask, 48 u8 cap_user_time_zero, 49 u8 cap_user_time_short
+ * CALLCHAIN_DEFERRED 8 u64 cookie, 16 u64 nr, 24 nr entries of a chain (u64 each): the user's part
+ *        of the thread's chains that end in PERF_CONTEXT_USER_DEFERRED and this cookie
  *
  * Feature sections: HOSTNAME, OSRELEASE, ARCH (what uname -n, -r and -m print)
  *      0 u32 size, 4 text, NUL-terminated
@@ -107,6 +110,7 @@ enum {
 #define PERF_ATTR_INHERIT       (UINT64_C(1) << 1)
 #define PERF_ATTR_SAMPLE_ID_ALL (UINT64_C(1) << 18)
 #define PERF_ATTR_USE_CLOCKID   (UINT64_C(1) << 25)
+#define PERF_ATTR_DEFERS        (UINT64_C(3) << 38)
 
 /* read_format bits */
 enum {
@@ -119,9 +123,13 @@ enum {
 
 /* Marks in a chain: whose the addresses behind it are.  No address is as high as the lowest. */
 #define PERF_CONTEXT_LOWEST        ((uint64_t)-4095)
+#define PERF_CONTEXT_HYPERVISOR    ((uint64_t)-32)
 #define PERF_CONTEXT_KERNEL        ((uint64_t)-128)
 #define PERF_CONTEXT_USER          ((uint64_t)-512)
-#define PERF_CONTEXT_USER_DEFERRED ((uint64_t)-640)
+#define PERF_CONTEXT_USER_DEFERRED ((uint64_t)-640) /* behind it stands a cookie */
+#define PERF_CONTEXT_GUEST         ((uint64_t)-2048)
+#define PERF_CONTEXT_GUEST_KERNEL  ((uint64_t)-2176)
+#define PERF_CONTEXT_GUEST_USER    ((uint64_t)-2560)
 
 /* record types */
 enum {
@@ -136,6 +144,7 @@ enum {
     PERF_RECORD_LOST_SAMPLES = 13,
     PERF_RECORD_NAMESPACES = 16,
     PERF_RECORD_KSYMBOL = 17,
+    PERF_RECORD_CALLCHAIN_DEFERRED = 22,
     PERF_RECORD_USER_TYPE_START = 64, /* from here on records of the tool, without sample_id */
     PERF_RECORD_HEADER_ATTR = 64,
     PERF_RECORD_HEADER_TRACING_DATA = 66,
@@ -155,6 +164,9 @@ enum {
     PERF_MISC_CPUMODE_MASK = 7,
     PERF_MISC_KERNEL = 1,
     PERF_MISC_USER = 2,
+    PERF_MISC_HYPERVISOR = 3,
+    PERF_MISC_GUEST_KERNEL = 4,
+    PERF_MISC_GUEST_USER = 5,
     PERF_MISC_MMAP_DATA = 1 << 13,
     PERF_MISC_COMM_EXEC = 1 << 13,
     PERF_MISC_FORK_EXEC = 1 << 13,

@@ -2,6 +2,7 @@
 #include "injector/recording/perf_data/perf_input.h"
 
 #include "injector/files/input_guard.h"
+#include "injector/recording/perf_data/deferred_chains.h"
 #include "injector/recording/perf_data/perf_directory.h"
 #include "injector/recording/perf_data/perf_format.h"
 #include "injector/recording/perf_data/perf_pipe.h"
@@ -112,15 +113,25 @@ static int open_any(struct perf_input *input, const char *path, struct findings 
     return result;
 }
 
-/* The feature is only in the header of a recording that ended normally: the records show it in any
- * case. */
-static bool is_compressed(const struct perf_file *file)
+/* What of FILE is to be taken in before its records can be read. */
+struct folds {
+    bool compressed, defers;
+};
+
+/* The feature is only in the header of a recording that ended normally, and not each attribute that
+ * defers need be there: the records show both in any case. */
+static struct folds find_folds(const struct perf_file *file)
 {
     struct perf_walk walk = perf_walk_begin(file);
     struct perf_record record;
-    bool found = perf_file_has_feature(file, PERF_FEATURE_COMPRESSED);
-    while (!found && perf_walk_next(&walk, &record, NULL))
-        found = record.type == PERF_RECORD_COMPRESSED || record.type == PERF_RECORD_COMPRESSED2;
+    struct folds found = {perf_file_has_feature(file, PERF_FEATURE_COMPRESSED),
+                          deferred_chains_expected(file)};
+    while (!(found.compressed && found.defers) && perf_walk_next(&walk, &record, NULL)) {
+        if (record.type == PERF_RECORD_COMPRESSED || record.type == PERF_RECORD_COMPRESSED2)
+            found.compressed = true;
+        if (record.type == PERF_RECORD_CALLCHAIN_DEFERRED)
+            found.defers = true;
+    }
     return found;
 }
 
@@ -140,20 +151,34 @@ static int make_plain(struct perf_input *input, struct perf_plain *plain, const 
     return perf_plain_end(plain, &features) ? report_failure(findings, "out of memory") : 0;
 }
 
+/* Put PLAIN in the place of the opened file, unless MADE is a failure.  PLAIN is released. */
+static int take_plain(struct perf_input *input, struct perf_plain *plain, int made,
+                      const char *path, struct findings *findings)
+{
+    if (!made) {
+        made = replace(input, &plain->file, path, findings);
+        plain->file = (struct memory_file){0};
+    }
+    perf_plain_free(plain);
+    return made;
+}
+
 /* Put a plain file in the place of the opened one, if that is none. */
 static int unfold(struct perf_input *input, const char *path, struct findings *findings)
 {
-    struct perf_plain plain = {0};
-    if (!input->directory_data && !input->file.scattered && !is_compressed(&input->file))
-        return 0;
-    int result = make_plain(input, &plain, path, findings);
-    if (!result) {
-        result =
-            replace(input, &plain.file, input->directory_data ? path : input->file.path, findings);
-        plain.file = (struct memory_file){0};
+    struct perf_plain plain = {0}, whole = {0};
+    struct folds folds = find_folds(&input->file);
+    if (input->directory_data || input->file.scattered || folds.compressed) {
+        int made = make_plain(input, &plain, path, findings);
+        if (take_plain(input, &plain, made, input->directory_data ? path : input->file.path,
+                       findings))
+            return -1;
+        folds = find_folds(&input->file);
     }
-    perf_plain_free(&plain);
-    return result;
+    if (!folds.defers)
+        return 0;
+    return take_plain(input, &whole, deferred_chains_join(&whole, &input->file, findings),
+                      input->file.path, findings);
 }
 
 /* Also of a pipe, which has the time of the last write.  Returns 0 if it can't be known. */

@@ -264,6 +264,105 @@ unsigned perf_sample_mode(const struct perf_sample *sample)
     return sample->mode;
 }
 
+static uint64_t entry_of(const struct perf_sample *sample, size_t index)
+{
+    return perf_get_u64(sample->chain.entries + 8 * index);
+}
+
+size_t perf_sample_user_entry(const struct perf_sample *sample)
+{
+    size_t count = 0;
+    for (; count < sample->chain.count; count++) {
+        uint64_t entry = entry_of(sample, count);
+        if (entry == PERF_CONTEXT_USER || entry == PERF_CONTEXT_USER_DEFERRED)
+            break;
+    }
+    return count;
+}
+
+/* ---- Stacks ---- */
+
+/* Whose the addresses behind MARK are. */
+static unsigned mode_behind(uint64_t mark)
+{
+    switch (mark) {
+    case PERF_CONTEXT_HYPERVISOR:
+        return PERF_MISC_HYPERVISOR;
+    case PERF_CONTEXT_KERNEL:
+        return PERF_MISC_KERNEL;
+    case PERF_CONTEXT_USER:
+        return PERF_MISC_USER;
+    case PERF_CONTEXT_GUEST:
+    case PERF_CONTEXT_GUEST_KERNEL:
+        return PERF_MISC_GUEST_KERNEL;
+    case PERF_CONTEXT_GUEST_USER:
+        return PERF_MISC_GUEST_USER;
+    default:
+        return 0;
+    }
+}
+
+struct stack_reading stack_reading_begin(const struct perf_sample *sample)
+{
+    return (struct stack_reading){.sample = sample, .mode = PERF_MISC_USER, .marked = true};
+}
+
+/* The user's part of a chain whose calls are branches: the function that was called last, then the
+ * places of the calls. */
+static bool next_call(struct stack_reading *reading, struct stack_address *address)
+{
+    const struct perf_sample *sample = reading->sample;
+    const struct sample_branches *branches = &sample->branches;
+    const uint8_t *call =
+        branches->entries + BRANCH_BYTES * (reading->branch ? reading->branch - 1 : 0);
+    if (reading->branch > branches->count)
+        return false;
+    *address = (struct stack_address){.mode = PERF_MISC_USER};
+    if (reading->branch)
+        address->ip = perf_get_u64(call);
+    else {
+        address->ip = perf_get_u64(call + 8);
+        address->seen = reading->next < sample->chain.count ? entry_of(sample, reading->next) : 0;
+    }
+    reading->branch++;
+    return true;
+}
+
+static bool next_entry(struct stack_reading *reading, struct stack_address *address)
+{
+    const struct perf_sample *sample = reading->sample;
+    if (reading->branch)
+        return next_call(reading, address);
+    while (reading->next < sample->chain.count) {
+        uint64_t entry = entry_of(sample, reading->next++);
+        if (entry < PERF_CONTEXT_LOWEST) {
+            *address = (struct stack_address){entry, reading->mode, !reading->marked, 0};
+            reading->marked = false;
+            return true;
+        }
+        reading->mode = mode_behind(entry);
+        reading->marked = true;
+        if (entry == PERF_CONTEXT_USER && sample->branches.count &&
+            sample_format_has_calls(sample->format))
+            return next_call(reading, address);
+        if (entry == PERF_CONTEXT_USER_DEFERRED)
+            reading->next = sample->chain.count; /* the cookie is no address */
+    }
+    return false;
+}
+
+bool stack_reading_next(struct stack_reading *reading, struct stack_address *address)
+{
+    const struct perf_sample *sample = reading->sample;
+    if (!next_entry(reading, address))
+        return false;
+    if (!reading->begun && (sample->has & PERF_SAMPLE_IP) &&
+        address->mode == perf_sample_mode(sample))
+        address->seen = sample->ip;
+    reading->begun = true;
+    return true;
+}
+
 size_t perf_sample_place(const struct perf_sample *sample, enum sample_field field)
 {
     size_t i = 0;

@@ -97,6 +97,32 @@ unsigned perf_record_sample_mode(const struct perf_file *file, const struct perf
 /* The mode in which SAMPLE was taken: PERF_MISC_USER or another cpumode. */
 unsigned perf_sample_mode(const struct perf_sample *sample);
 
+/* How many entries of SAMPLE's chain are in front of the user's. */
+size_t perf_sample_user_entry(const struct perf_sample *sample);
+
+/* An address of a sample's stack. */
+struct stack_address {
+    uint64_t ip;
+    unsigned mode; /* whose it is, as perf_sample_mode; 0: that is not known */
+    bool called;   /* it is where a call returns to */
+    uint64_t seen; /* or 0: where the processor was, more exactly, if both are of one function */
+};
+
+/* A walk over the chain in SAMPLE, the innermost address first.  The calls in a branch stack stand
+ * in the place of the user's part.  If the first address is of the sample's mode, the processor was
+ * at the sample's own address a moment before, and it is SEEN.  Else the sample's address stands in
+ * front of all that is in the chain. */
+struct stack_reading {
+    const struct perf_sample *sample;
+    size_t next, branch;
+    unsigned mode;
+    bool marked; /* the address at hand is the first behind a mark */
+    bool begun;  /* an address was read */
+};
+
+struct stack_reading stack_reading_begin(const struct perf_sample *sample);
+bool stack_reading_next(struct stack_reading *reading, struct stack_address *address);
+
 /* The offset of FIELD in SAMPLE's record, or the offset that it would have if it were there.  It
  * has been read up to FIELD or further. */
 size_t perf_sample_place(const struct perf_sample *sample, enum sample_field field);

@@ -3,6 +3,8 @@
 
 #include "injector/recording/perf_data/perf_format.h"
 
+#define BRANCH_CALL_STACK (UINT64_C(1) << 11)
+
 static const uint64_t bits[SAMPLE_FIELDS] = {
 #define ONE_BIT(bit, name, ...) [SAMPLE_##name] = PERF_SAMPLE_##name,
     PERF_SAMPLE_TABLE(ONE_BIT, ONE_BIT, ONE_BIT)
@@ -76,7 +78,15 @@ bool sample_type_has_stack(uint64_t sample_type)
     return (sample_type & PERF_SAMPLE_STACK_USER) && (sample_type & PERF_SAMPLE_REGS_USER);
 }
 
-bool sample_type_has_chain_alone(uint64_t sample_type)
+bool sample_format_has_calls(const struct sample_format *format)
 {
-    return (sample_type & PERF_SAMPLE_CALLCHAIN) && !sample_type_has_stack(sample_type);
+    return (format->branch_sample_type & BRANCH_CALL_STACK) &&
+           (format->sample_type & PERF_SAMPLE_BRANCH_STACK) &&
+           (format->sample_type & PERF_SAMPLE_CALLCHAIN);
+}
+
+bool sample_format_has_chain_alone(const struct sample_format *format)
+{
+    return (format->sample_type & PERF_SAMPLE_CALLCHAIN) &&
+           !sample_type_has_stack(format->sample_type) && !sample_format_has_calls(format);
 }

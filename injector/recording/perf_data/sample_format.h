@@ -7,10 +7,11 @@
  *                    {u64 nr, times, nr times {u64 value, u64 id, u64 lost}}; times are u64 enabled
  *                    and u64 running; read_format says which of them are there
  *     CALLCHAIN      u64 nr, then nr addresses: from PERF_CONTEXT_KERNEL on the kernel's, from
- *                    PERF_CONTEXT_USER on the user's, the innermost first
+ *                    PERF_CONTEXT_USER on the user's, and so on, the innermost first
  *     RAW            u32 size, then size bytes
  *     BRANCH_STACK   u64 nr, with bit 17 of branch_sample_type u64 hw_idx, nr times 24 bytes, with
- *                    bit 19 nr times u64
+ *                    bit 19 nr times u64.  With bit 11 they are the calls that have not returned,
+ *                    the innermost first
  *     REGS_USER      u64 abi, and unless that is 0 a u64 for each bit of sample_regs_user
  *     STACK_USER     u64 size, and unless that is 0 size bytes and u64 dyn_size: how many of these
  *                    are the stack
@@ -106,7 +107,10 @@ void sample_format_lay_out(struct sample_format *format);
 /* Whether samples of SAMPLE_TYPE hold the user's stack and registers. */
 bool sample_type_has_stack(uint64_t sample_type);
 
-/* Whether they hold a call chain, and all of it is in that. */
-bool sample_type_has_chain_alone(uint64_t sample_type);
+/* Whether samples of FORMAT hold a call chain, and all of it is in that. */
+bool sample_format_has_chain_alone(const struct sample_format *format);
+
+/* Whether they hold the user's calls as branches (perf record --call-graph lbr). */
+bool sample_format_has_calls(const struct sample_format *format);
 
 #endif

@@ -10,7 +10,9 @@
 #include "injector/log/jitdump/dump_name.h"
 
 #include <fcntl.h>
+#include <inttypes.h>
 #include <linux/openat2.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -67,13 +69,51 @@ static void remove_dump(int root, uid_t uid, char *path)
         close(directory);
 }
 
+static void remove_one(const struct attachment *attachment, const char *path)
+{
+    char *copy = attachment->root >= 0 ? strdup(path) : NULL;
+    if (copy)
+        remove_dump(attachment->root, attachment->live.uid, copy);
+    free(copy);
+}
+
 void attachment_remove_dumps(const struct attachment *attachment)
 {
-    for (size_t i = 0; i < attachment->count && attachment->root >= 0; i++) {
+    for (size_t i = 0; i < attachment->count; i++) {
         const struct attachment_result *result = &attachment->results[i];
-        char *path = result->outcome == ATTACHMENT_DONE ? strdup(result->answer.path) : NULL;
-        if (path)
-            remove_dump(attachment->root, attachment->live.uid, path);
-        free(path);
+        if (result->is_held && switch_page_is_last(&result->held, SWITCH_READING))
+            remove_one(attachment, result->answer.path);
     }
+}
+
+/* ---- Those of a recorder that was killed ---- */
+
+char *attachment_undo_text(pid_t pid)
+{
+    struct live_process live;
+    char *text;
+    if (!live_process_read(&live, (uint32_t)pid, UINT64_MAX) ||
+        asprintf(&text, "%d %" PRIu64, (int)pid, live.started_boot_ns) < 0)
+        return NULL;
+    return text;
+}
+
+void attachment_undo(const char *text)
+{
+    struct attachment_request request = {
+        .wanted = ATTACH_OFF, .seconds = ATTACHMENT_SECONDS, .passing = true};
+    struct attachment attachment;
+    struct findings findings = {0};
+    struct live_process live;
+    uint64_t started;
+    if (sscanf(text, "%d %" SCNu64, &request.pid, &started) != 2 ||
+        !live_process_read(&live, (uint32_t)request.pid, UINT64_MAX) ||
+        live.started_boot_ns != started)
+        return;
+    if (attachment_ask(&attachment, &request, &findings) == 0)
+        for (size_t i = 0; i < attachment.count; i++)
+            if (attachment.results[i].outcome == ATTACHMENT_DONE)
+                remove_one(&attachment, attachment.results[i].answer.path);
+    attachment_free(&attachment);
+    findings_free(&findings);
 }

@@ -17,6 +17,7 @@
 
 enum {
     LOOK_MS = 2,         /* between two looks at the page */
+    WAKE_LOOKS = 50,     /* without an answer: maybe the process does not see the page's word */
     TELLING_MS = 120000, /* for all live code, once that has begun */
     BEGIN_MS = 50,       /* for an answer that was on its way when the request was withdrawn */
 };
@@ -66,9 +67,12 @@ static bool split(const struct asking *asking, struct switch_page *page)
 {
     struct switch_page shared = *page;
     bool split = false;
-    while (!split && switch_page_split(&shared, true) == 0 && !is_over(asking) &&
-           wait_a_little(asking)) {
+    for (int looks = 1; !split && switch_page_split(&shared, true) == 0 && !is_over(asking) &&
+                        wait_a_little(asking);
+         looks++) {
         struct switch_list list;
+        if (looks % WAKE_LOOKS == 0)
+            switch_page_wake(&shared);
         switch_list_read(&list, shared.process);
         for (size_t i = 0; i < list.count && !split; i++) {
             struct switch_page *own = &list.pages[i];
@@ -94,7 +98,7 @@ static bool await_answer(const struct asking *asking, const struct switch_page *
                          uint32_t number, struct attachment_result *result)
 {
     int64_t begun_ms = 0;
-    for (;;) {
+    for (int looks = 1;; looks++) {
         if (switch_page_read(page, &result->answer)) {
             result->outcome = ATTACHMENT_ENDED;
             return true;
@@ -111,6 +115,9 @@ static bool await_answer(const struct asking *asking, const struct switch_page *
             result->outcome = ATTACHMENT_ENDED;
             return true;
         }
+        if (looks % WAKE_LOOKS == 0)
+            switch_page_wake(page);
+        switch_page_prove(page, number);
     }
 }
 
@@ -134,11 +141,100 @@ static void unusable(struct attachment_result *result)
     result->error = errno;
 }
 
-static void ask_page(struct asking *asking, struct switch_page *page,
-                     struct attachment_result *result)
+/* Whether nothing is to be asked for.  A forked child that LOGS may have opened its dump for its
+ * first function, which its page does not say. */
+static bool is_done(const struct switch_answer *answer, enum attach_wanted wanted, bool logs)
+{
+    if (wanted == ATTACH_ON)
+        return answer->state == ATTACH_IS_ON;
+    return answer->state == ATTACH_IS_OFF && !logs;
+}
+
+/* ---- Recorders ---- */
+
+/* Whether this request is a recorder's, and the dump is, or will be, on for recorders only. */
+static bool is_recorders(const struct asking *asking, const struct switch_page *page,
+                         const struct attachment_result *result)
+{
+    const struct attachment_request *request = asking->request;
+    return request->passing && request->wanted == ATTACH_ON &&
+           (result->answer.state == ATTACH_IS_OFF || switch_page_is_used(page, SWITCH_LOGGING));
+}
+
+/* Hold PAGE: the result has it from now on. */
+static void hold(struct switch_page *page, struct attachment_result *result)
+{
+    if (!switch_page_use(page, SWITCH_LOGGING))
+        return;
+    switch_page_use(page, SWITCH_READING);
+    result->is_held = true;
+    result->held = *page;
+}
+
+/* The page stays open if the request has come to a dump. */
+static void end_holding(struct switch_page *page, struct attachment_result *result)
+{
+    const bool holds = result->is_held && (result->outcome == ATTACHMENT_DONE ||
+                                           result->outcome == ATTACHMENT_ALREADY);
+    if (!result->is_held)
+        return;
+    result->is_held = holds;
+    if (!holds)
+        return;
+    switch_page_unlock(page);
+    page->fd = -1;
+}
+
+/* Whether others hold the dump on PAGE that a recorder is about to end. */
+static bool is_others(const struct asking *asking, const struct switch_page *page)
+{
+    const struct attachment_request *request = asking->request;
+    if (!request->passing || request->wanted != ATTACH_OFF)
+        return false;
+    for (size_t i = 0; request->held && i < request->held->count; i++) {
+        const struct attachment_result *own = &request->held->results[i];
+        if (own->is_held && own->held.inode == page->inode && own->held.base == page->base)
+            switch_page_leave(&own->held, SWITCH_LOGGING);
+    }
+    return !switch_page_is_last(page, SWITCH_LOGGING);
+}
+
+/* One that was killed may have asked, and nobody waits for the answer. */
+static bool is_orphan(const struct asking *asking)
+{
+    return asking->request->passing && asking->request->wanted == ATTACH_OFF &&
+           !asking->request->held;
+}
+
+static void ask_locked(struct asking *asking, struct switch_page *page, bool logs,
+                       struct attachment_result *result)
 {
     const struct attachment_request *request = asking->request;
     uint32_t number;
+    if (switch_page_read(page, &result->answer)) {
+        unusable(result);
+        return;
+    }
+    if (is_others(asking, page)) {
+        result->outcome = ATTACHMENT_SHARED;
+        return;
+    }
+    if (is_recorders(asking, page, result))
+        hold(page, result);
+    if (is_done(&result->answer, request->wanted, logs) && !is_orphan(asking))
+        result->outcome = ATTACHMENT_ALREADY;
+    else if (switch_page_ask(page, request->wanted, request->dir, &number))
+        unusable(result);
+    else if (!await_answer(asking, page, number, result))
+        give_up(asking, page, number, result);
+    else if (result->outcome == ATTACHMENT_DONE && !result->answer.path[0])
+        result->outcome = ATTACHMENT_ALREADY; /* there was nothing to close */
+    end_holding(page, result);
+}
+
+static void ask_page(struct asking *asking, struct switch_page *page, bool logs,
+                     struct attachment_result *result)
+{
     if (page->fd < 0 && switch_page_open(page)) {
         unusable(result);
         return;
@@ -152,15 +248,7 @@ static void ask_page(struct asking *asking, struct switch_page *page,
             result->outcome = ATTACHMENT_BUSY;
             return;
         }
-    if (switch_page_read(page, &result->answer))
-        unusable(result);
-    else if ((result->answer.state == ATTACH_IS_ON) == (request->wanted == ATTACH_ON) &&
-             result->answer.state != ATTACH_IS_TELLING)
-        result->outcome = ATTACHMENT_ALREADY;
-    else if (switch_page_ask(page, request->wanted, request->dir, &number))
-        unusable(result);
-    else if (!await_answer(asking, page, number, result))
-        give_up(asking, page, number, result);
+    ask_locked(asking, page, logs, result);
 }
 
 /* ---- No JIT to ask ---- */
@@ -236,7 +324,7 @@ static int ask_all(struct attachment *attachment, const struct attachment_reques
     asking.process = (int)syscall(SYS_pidfd_open, request->pid, 0);
 #endif
     for (size_t i = 0; i < list->count; i++)
-        ask_page(&asking, &list->pages[i], &attachment->results[i]);
+        ask_page(&asking, &list->pages[i], list->dump != NULL, &attachment->results[i]);
     if (asking.process >= 0)
         close(asking.process);
     attachment->interrupted = was_interrupted();
@@ -279,6 +367,9 @@ int attachment_ask(struct attachment *attachment, const struct attachment_reques
 
 void attachment_free(struct attachment *attachment)
 {
+    for (size_t i = 0; i < attachment->count; i++)
+        if (attachment->results[i].is_held)
+            switch_page_close(&attachment->results[i].held);
     free(attachment->results);
     if (attachment->root >= 0)
         close(attachment->root);
@@ -294,10 +385,10 @@ size_t attachment_good(const struct attachment *attachment)
     return good;
 }
 
-bool attachment_changed(const struct attachment *attachment)
+bool attachment_holds(const struct attachment *attachment)
 {
     for (size_t i = 0; i < attachment->count; i++)
-        if (attachment->results[i].outcome == ATTACHMENT_DONE)
+        if (attachment->results[i].is_held)
             return true;
     return false;
 }

@@ -24,6 +24,10 @@ struct attachment_request {
     enum attach_wanted wanted;
     const char *dir; /* as the process sees it; NULL: its own choice */
     double seconds;  /* until it has polled */
+    /* For a recorder.  ON: only as long as recorders hold it; what was on before stays on.  OFF:
+     * unless others hold it. */
+    bool passing;
+    const struct attachment *held; /* OFF: what this one held; NULL: it has ended */
 };
 
 enum attachment_outcome {
@@ -32,6 +36,7 @@ enum attachment_outcome {
     ATTACHMENT_FAILED,  /* the process tried, and says why it can't */
     ATTACHMENT_NOT_POLLED,
     ATTACHMENT_BUSY,    /* others ask at the same time */
+    ATTACHMENT_SHARED,  /* OFF: others record it */
     ATTACHMENT_ENDED,   /* the process has */
     ATTACHMENT_UNUSABLE /* the page can't be read or written */
 };
@@ -41,6 +46,8 @@ struct attachment_result {
     enum attachment_outcome outcome;
     int error; /* of an UNUSABLE one */
     struct switch_answer answer;
+    bool is_held;            /* a recorder's: its dump is to be ended and removed by the last one */
+    struct switch_page held; /* open then */
 };
 
 /* The results for all JITs of a process. */
@@ -63,14 +70,22 @@ int attachment_ask(struct attachment *attachment, const struct attachment_reques
 /* How many results are that it is as wanted now. */
 size_t attachment_good(const struct attachment *attachment);
 
-/* Whether a dump was opened, or closed, by this request. */
-bool attachment_changed(const struct attachment *attachment);
+/* Whether it holds a dump that is on for recorders only. */
+bool attachment_holds(const struct attachment *attachment);
 
 /* A line for each result, on stderr. */
 void attachment_tell(const struct attachment *attachment, const struct attachment_request *request);
 
-/* Remove the dumps that were opened, in the process's own file system, if they are its user's. */
+/* Remove the dumps that it holds and no other recorder reads, in the process's own file system, if
+ * they are its user's. */
 void attachment_remove_dumps(const struct attachment *attachment);
+
+/* A recorder that was to add its requests to the undo_list has ended.  TEXT is that of
+ * attachment_undo_text. */
+void attachment_undo(const char *text);
+
+/* To be freed; NULL: there is no process PID. */
+char *attachment_undo_text(pid_t pid);
 
 void attachment_free(struct attachment *attachment);
 

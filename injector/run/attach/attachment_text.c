@@ -99,6 +99,9 @@ static void tell_one(const struct attachment *attachment, const struct attachmen
     case ATTACHMENT_BUSY:
         printable_line(stderr, "perfjit: %d: another perfjit has sent it a request", pid);
         break;
+    case ATTACHMENT_SHARED:
+        printable_line(stderr, "perfjit: %d: another perfjit records it, and ends its dump", pid);
+        break;
     case ATTACHMENT_ENDED:
         printable_line(stderr, "perfjit: %d: has ended meanwhile", pid);
         break;

@@ -2,8 +2,10 @@
  *
  *     START-END PERMS OFFSET MAJOR:MINOR INODE     PATH
  *
- * A page's PATH is "/memfd:perfjit-attach (deleted)", or that of shared memory without a file:
- * "/dev/zero (deleted)", whose first bytes tell. */
+ * A page's PATH is "/memfd:perfjit-attach (deleted)".  A process maps its file twice; the private
+ * mapping is the page.  Without a file it is private memory of a page's size without a PATH; before
+ * version 0.3 it is shared memory, of which there was one mapping in either case: "/dev/zero
+ * (deleted)".  The first bytes tell whether such memory is a page. */
 #include "injector/run/attach/switch_list.h"
 
 #include <errno.h>
@@ -11,6 +13,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 static const char page_path[] = "/memfd:" ATTACH_PAGE_NAME " (deleted)";
 static const char memory_path[] = "/dev/zero (deleted)";
@@ -28,6 +31,37 @@ static void add_page(struct switch_list *list, const struct switch_page *page)
 {
     if (list->count < SWITCHES_MOST)
         list->pages[list->count++] = *page;
+}
+
+/* Add the pages in a mapping of memory that is PAGE's: the kernel joins neighbours. */
+static void add_memory(struct switch_list *list, const struct switch_page *memory)
+{
+    uint64_t unit = (uint64_t)sysconf(_SC_PAGESIZE);
+    unit = (ATTACH_PAGE_BYTES + unit - 1) / unit * unit;
+    uint64_t bytes = memory->end - memory->start;
+    if (bytes % unit != 0 || bytes / unit > SWITCHES_MOST)
+        return;
+    for (uint64_t at = memory->start; at < memory->end; at += unit) {
+        struct switch_page page = *memory;
+        page.start = at;
+        page.end = at + unit;
+        if (is_page(&page))
+            add_page(list, &page);
+    }
+}
+
+/* Add the page of a file.  The mapping for answers is the process's own affair. */
+static void add_file(struct switch_list *list, const struct switch_page *page, bool shared)
+{
+    for (size_t i = 0; i < list->count; i++) {
+        struct switch_page *other = &list->pages[i];
+        if (!other->has_file || other->inode != page->inode)
+            continue;
+        if (!shared)
+            *other = *page;
+        return;
+    }
+    add_page(list, page);
 }
 
 static bool is_dump(const char *path)
@@ -48,10 +82,12 @@ static void take_line(struct switch_list *list, pid_t process, const char *line)
         path_at < 0)
         return;
     const char *path = line + path_at;
+    bool shared = permissions[3] == 's';
     page.has_file = strcmp(path, page_path) == 0;
-    if (page.has_file ||
-        (strcmp(path, memory_path) == 0 && strcmp(permissions, "rw-s") == 0 && is_page(&page)))
-        add_page(list, &page);
+    if (page.has_file)
+        add_file(list, &page, shared);
+    else if (strcmp(path, shared ? memory_path : "") == 0 && strncmp(permissions, "rw-", 3) == 0)
+        add_memory(list, &page);
     else if (strstr(path, "/libjitdump.so"))
         list->has_library = true;
     else if (!list->dump && is_dump(path))

@@ -98,14 +98,6 @@ static int open_by_descriptor(const struct switch_page *page)
     return fd;
 }
 
-static int open_by_mapping(const struct switch_page *page)
-{
-    char path[96];
-    snprintf(path, sizeof path, "/proc/%d/map_files/%" PRIx64 "-%" PRIx64, (int)page->process,
-             page->start, page->end);
-    return open_file(page, AT_FDCWD, path);
-}
-
 static int open_memory(struct switch_page *page)
 {
     char path[64];
@@ -137,8 +129,6 @@ int switch_page_open(struct switch_page *page)
     page->base = 0;
     if (page->has_file)
         page->fd = open_by_descriptor(page);
-    if (page->has_file && page->fd < 0)
-        page->fd = open_by_mapping(page);
     if (page->fd < 0)
         page->fd = open_memory(page);
     if (page->fd < 0)
@@ -163,6 +153,47 @@ bool switch_page_lock(const struct switch_page *page)
     return page->base != 0 || flock(page->fd, LOCK_EX | LOCK_NB) == 0 || errno != EWOULDBLOCK;
 }
 
+void switch_page_unlock(const struct switch_page *page)
+{
+    if (page->base == 0)
+        flock(page->fd, LOCK_UN);
+}
+
+static struct flock lock_of(const struct switch_page *page, enum switch_use use, short type)
+{
+    return (struct flock){.l_type = type,
+                          .l_whence = SEEK_SET,
+                          .l_start = (off_t)(page->base + (uint64_t)use),
+                          .l_len = 1};
+}
+
+static bool set_lock(const struct switch_page *page, enum switch_use use, short type)
+{
+    struct flock lock = lock_of(page, use, type);
+    return fcntl(page->fd, F_OFD_SETLK, &lock) == 0;
+}
+
+bool switch_page_use(const struct switch_page *page, enum switch_use use)
+{
+    return set_lock(page, use, F_RDLCK);
+}
+
+void switch_page_leave(const struct switch_page *page, enum switch_use use)
+{
+    set_lock(page, use, F_UNLCK);
+}
+
+bool switch_page_is_used(const struct switch_page *page, enum switch_use use)
+{
+    struct flock lock = lock_of(page, use, F_WRLCK);
+    return fcntl(page->fd, F_OFD_GETLK, &lock) == 0 && lock.l_type != F_UNLCK;
+}
+
+bool switch_page_is_last(const struct switch_page *page, enum switch_use use)
+{
+    return set_lock(page, use, F_WRLCK);
+}
+
 /* ---- What is said ---- */
 
 int switch_page_ask(const struct switch_page *page, enum attach_wanted wanted, const char *dir,
@@ -183,13 +214,40 @@ int switch_page_ask(const struct switch_page *page, enum attach_wanted wanted, c
         write_u32(page, AT(wanted), number_and_wanted[1]) ||
         write_u32(page, AT(request), *request) || write_u32(page, AT(word), ATTACH_ASK))
         return -1;
-    return 0;
+    if (switch_page_prove(page, *request) == 0)
+        return 0;
+    int error = errno;
+    switch_page_withdraw(page);
+    errno = error;
+    return -1;
 }
 
+int switch_page_prove(const struct switch_page *page, uint32_t request)
+{
+    const struct timespec times[] = {{0, UTIME_OMIT}, {(time_t)request, ATTACH_PROOF_NS}};
+    return page->base ? 0 : futimens(page->fd, times);
+}
+
+void switch_page_wake(const struct switch_page *page)
+{
+    uint32_t word = ATTACH_QUIET, seen = ATTACH_QUIET;
+    struct switch_page memory = *page;
+    memory.fd = page->base ? -1 : open_memory(&memory);
+    if (memory.fd < 0)
+        return;
+    /* In this order: without a copy the two are the same, and only an asker sets it. */
+    if (read_at(&memory, AT(word), &seen, sizeof seen) == 0 && seen == ATTACH_QUIET &&
+        read_at(page, AT(word), &word, sizeof word) == 0 && word != ATTACH_QUIET)
+        write_u32(&memory, AT(word), word);
+    switch_page_close(&memory);
+}
+
+/* In its memory the process has to see that there is something, to drop its copy of the page. */
 void switch_page_withdraw(const struct switch_page *page)
 {
     write_u32(page, AT(wanted), ATTACH_NOTHING);
-    write_u32(page, AT(word), ATTACH_QUIET);
+    if (!page->base)
+        write_u32(page, AT(word), ATTACH_QUIET);
 }
 
 int switch_page_split(const struct switch_page *page, bool on)

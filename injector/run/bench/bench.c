@@ -9,6 +9,7 @@
 #include "injector/compare/kept_runs/bench_list.h"
 #include "injector/files/interruption.h"
 #include "injector/files/output_file.h"
+#include "injector/files/undo_list.h"
 #include "injector/profile/run_file.h"
 #include "injector/run/bench/bench_folder.h"
 #include "injector/run/bench/bench_run.h"
@@ -575,6 +576,7 @@ int bench_all(const struct bench_options *options)
     sigaction(SIGXFSZ, NULL, &work.size);
     interruption_hold_signals();
     recorder_leave_quit();
+    undo_list_begin();
     int result = bench(&work, &findings);
     return end(&work, result, &findings);
 }

@@ -4,6 +4,7 @@
 #include "injector/compare/kept_runs/bench_list.h"
 #include "injector/files/file_mask.h"
 #include "injector/files/regular_file.h"
+#include "injector/files/undo_list.h"
 #include "injector/profile/run_file.h"
 #include "injector/text/file_name.h"
 
@@ -137,6 +138,7 @@ int bench_folder_make(struct bench_folder *folder, const char *name, struct find
         folder->path = NULL;
         return -1;
     }
+    folder->undo = undo_list_add_path(folder->path, NULL);
     return 0;
 }
 
@@ -164,6 +166,7 @@ int bench_folder_commit(struct bench_folder *folder, struct findings *findings)
         return report_failure(findings, "%s: can't write it: %s", folder->name, strerror(errno));
     free(folder->path);
     folder->path = NULL;
+    undo_list_done(folder->undo);
     return 0;
 }
 
@@ -171,6 +174,7 @@ void bench_folder_release(struct bench_folder *folder)
 {
     if (folder->path)
         remove_bench(folder->path);
+    undo_list_done(folder->undo);
     free(folder->path);
     folder->path = NULL;
 }

@@ -6,10 +6,12 @@
 #include "injector/findings/findings.h"
 
 #include <stdbool.h>
+#include <stdint.h>
 
 struct bench_folder {
     const char *name; /* its own */
     char *path;       /* where it is written */
+    uint64_t undo;    /* undo_list.h */
 };
 
 /* Make it.  A directory with the name NAME may be replaced by it only if it is empty, or a bench

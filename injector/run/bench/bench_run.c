@@ -44,8 +44,8 @@ static int check_end(const struct record_run *run, const struct bench_command *c
     if (end->signal)
         return report_failure(findings, "interrupted (%s); nothing was written", command->place);
     if (end->perf_failed)
-        return report_failure(findings, "%s: perf record ended before the command did: %s",
-                              command->place, end->perf_said ? end->perf_said : "it says nothing");
+        return report_failure(findings, "%s: %s: %s", command->place, recorder_failure(end),
+                              end->perf_said ? end->perf_said : "it says nothing");
     if (WIFSIGNALED(end->status))
         return report_failure(findings, "%s: %s was ended by signal %d (%s); nothing was written",
                               command->place, word, WTERMSIG(end->status),

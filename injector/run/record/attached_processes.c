@@ -4,6 +4,7 @@
  */
 #include "injector/run/record/attached_processes.h"
 
+#include "injector/files/undo_list.h"
 #include "injector/run/attach/java_agent.h"
 #include "injector/run/attach/java_map.h"
 #include "injector/run/program/program.h"
@@ -88,7 +89,7 @@ static void ask(const struct record_options *options, struct attachment *attachm
                 struct findings *findings)
 {
     struct attachment_request request = {
-        .pid = pid, .wanted = ATTACH_ON, .seconds = ATTACHMENT_SECONDS};
+        .pid = pid, .wanted = ATTACH_ON, .seconds = ATTACHMENT_SECONDS, .passing = true};
     struct findings trouble = {0};
     if (attachment_ask(attachment, &request, &trouble))
         report_note(findings, "%s", trouble.failure);
@@ -133,19 +134,31 @@ static bool load_agent(const struct record_options *options, pid_t pid)
     return false;
 }
 
+static uint64_t add_undo(pid_t pid)
+{
+    char *text = attachment_undo_text(pid);
+    uint64_t number = text ? undo_list_add("attached", text) : 0;
+    free(text);
+    return number;
+}
+
 int attached_processes_begin(struct attached_processes *processes,
                              const struct record_options *options, struct findings *findings)
 {
     *processes = (struct attached_processes){.options = options};
     processes->items = calloc(options->pid_count, sizeof *processes->items);
     processes->maps = calloc(options->pid_count, sizeof *processes->maps);
-    if (!processes->items || !processes->maps)
+    processes->undos = calloc(options->pid_count, sizeof *processes->undos);
+    if (!processes->items || !processes->maps || !processes->undos)
         return report_failure(findings, "out of memory");
     for (size_t i = 0; i < options->pid_count; i++) {
-        struct attachment *attachment = &processes->items[processes->count++];
+        struct attachment *attachment = &processes->items[processes->count];
         attachment->root = -1;
+        processes->undos[processes->count++] = add_undo(options->pids[i]);
         const bool has_agent = load_agent(options, options->pids[i]);
         ask(options, attachment, options->pids[i], findings);
+        if (!attachment_holds(attachment))
+            undo_list_done(processes->undos[i]);
         if (!options->no_runtime && (!has_agent || !attachment_good(attachment)))
             ask_for_map(options, &processes->maps[i], options->pids[i]);
         if (attachment->interrupted)
@@ -162,10 +175,12 @@ void attached_processes_end(const struct attached_processes *processes)
             java_map_write(processes->options->pids[i], text);
         struct attachment_request request = {.pid = processes->options->pids[i],
                                              .wanted = ATTACH_OFF,
-                                             .seconds = ATTACHMENT_SECONDS};
+                                             .seconds = ATTACHMENT_SECONDS,
+                                             .passing = true,
+                                             .held = &processes->items[i]};
         struct attachment attachment;
         struct findings trouble = {0};
-        if (!attachment_changed(&processes->items[i]))
+        if (!attachment_holds(&processes->items[i]))
             continue;
         if (attachment_ask(&attachment, &request, &trouble) == 0 &&
             is_told(processes->options, &attachment))
@@ -181,6 +196,7 @@ void attached_processes_remove_dumps(const struct attached_processes *processes)
         attachment_remove_dumps(&processes->items[i]);
         if (processes->maps[i] == MAP_WRITTEN)
             java_map_remove(processes->options->pids[i]);
+        undo_list_done(processes->undos[i]);
     }
 }
 
@@ -190,5 +206,6 @@ void attached_processes_free(struct attached_processes *processes)
         attachment_free(&processes->items[i]);
     free(processes->items);
     free(processes->maps);
+    free(processes->undos);
     *processes = (struct attached_processes){0};
 }

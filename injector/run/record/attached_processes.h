@@ -12,6 +12,7 @@ enum attached_map { MAP_NOT_ASKED, MAP_WAS_THERE, MAP_WRITTEN };
 struct attached_processes {
     struct attachment *items; /* owned: one for each that OPTIONS name */
     enum attached_map *maps;  /* owned: the same */
+    uint64_t *undos;          /* owned: the same, for undo_list.h */
     size_t count;
     const struct record_options *options;
 };

@@ -47,6 +47,12 @@ void growing_recording_add_pid(struct growing_recording *recording, uint32_t pid
         recording->pids[pid / 8] |= (uint8_t)(1 << pid % 8);
 }
 
+void growing_recording_forget_pid(struct growing_recording *recording, uint32_t pid)
+{
+    if (recording->pids && pid < PIDS)
+        recording->pids[pid / 8] &= (uint8_t) ~(1 << pid % 8);
+}
+
 /* The last file of that path is the one that is there in the end. */
 static void add_dump(struct growing_recording *recording, const struct growing_dump *dump)
 {

@@ -45,6 +45,9 @@ void growing_recording_read_dumps(struct growing_recording *recording);
 /* Add a process that perf may not have come to write down. */
 void growing_recording_add_pid(struct growing_recording *recording, uint32_t pid);
 
+/* Its files are not this run's. */
+void growing_recording_forget_pid(struct growing_recording *recording, uint32_t pid);
+
 bool growing_recording_has_pid(const struct growing_recording *recording, uint32_t pid);
 
 /* How many of its processes still run; one of them is *PID then. */

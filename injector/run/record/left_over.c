@@ -13,6 +13,7 @@
 #include "injector/text/printable_text.h"
 
 #include <dirent.h>
+#include <fcntl.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -203,9 +204,54 @@ static void remove_files(uint32_t pid, const char *root, struct timespec since)
     }
 }
 
-void left_over_remove(const struct growing_recording *recording,
-                      const struct left_over_request *request)
+/* ---- Runs in runs ---- */
+
+static const char kept_prefix[] = "perfjit-kept-"; /* a pid in each line */
+
+void left_over_keep(const struct growing_recording *recording, const char *outer)
 {
+    char *path;
+    if (asprintf(&path, "%s/%s%d", outer, kept_prefix, (int)getpid()) < 0)
+        return;
+    int fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0644);
+    FILE *file = fd >= 0 ? fdopen(fd, "w") : NULL;
+    for (uint32_t pid = 1; file && recording->pids && pid < GROWING_PIDS; pid++)
+        if (growing_recording_has_pid(recording, pid))
+            fprintf(file, "%" PRIu32 "\n", pid);
+    if (file)
+        fclose(file);
+    else if (fd >= 0)
+        close(fd);
+    free(path);
+}
+
+static void forget_kept(struct growing_recording *recording, int directory_fd, const char *name)
+{
+    uint32_t pid;
+    int fd = openat(directory_fd, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+    FILE *file = fd >= 0 ? fdopen(fd, "r") : NULL;
+    while (file && fscanf(file, "%" SCNu32, &pid) == 1)
+        growing_recording_forget_pid(recording, pid);
+    if (file)
+        fclose(file);
+    else if (fd >= 0)
+        close(fd);
+}
+
+static void forget_all_kept(struct growing_recording *recording, const char *dumps)
+{
+    DIR *directory = dumps ? opendir(dumps) : NULL;
+    const struct dirent *entry;
+    while (directory && (entry = readdir(directory)))
+        if (strncmp(entry->d_name, kept_prefix, sizeof kept_prefix - 1) == 0)
+            forget_kept(recording, dirfd(directory), entry->d_name);
+    if (directory)
+        closedir(directory);
+}
+
+void left_over_remove(struct growing_recording *recording, const struct left_over_request *request)
+{
+    forget_all_kept(recording, request->dumps);
     for (size_t i = 0; i < recording->dump_count; i++)
         remove_dump(recording, &recording->dumps[i], request);
     remove_logs(recording, 0, ".", request->since);

@@ -23,8 +23,12 @@ struct left_over_request {
 char *left_over_unmapped_dump(const struct growing_recording *recording, uint32_t pid,
                               const struct left_over_request *request);
 
-/* Remove those that processes in RECORDING wrote since then. */
-void left_over_remove(const struct growing_recording *recording,
-                      const struct left_over_request *request);
+/* Remove those that processes in RECORDING wrote since then, without those that an inner run keeps:
+ * these are forgotten. */
+void left_over_remove(struct growing_recording *recording, const struct left_over_request *request);
+
+/* Have an outer run, whose directory for dumps is OUTER, keep what the processes in RECORDING
+ * wrote. */
+void left_over_keep(const struct growing_recording *recording, const char *outer);
 
 #endif

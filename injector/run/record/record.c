@@ -5,7 +5,9 @@
 #include "injector/run/record/record.h"
 
 #include "injector/arrays/array.h"
+#include "injector/files/interruption.h"
 #include "injector/files/output_file.h"
+#include "injector/files/undo_list.h"
 #include "injector/inject/image/dso_dir.h"
 #include "injector/inject/inject.h"
 #include "injector/log/jitdump/dump_name.h"
@@ -17,6 +19,7 @@
 #include "injector/text/plural.h"
 #include "injector/text/printable_text.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
@@ -283,6 +286,58 @@ static int choose_event(struct record_run *run, struct findings *findings)
     return 0;
 }
 
+/* ---- What a run that was ended leaves ---- */
+
+/* SECONDS NANOSECONDS ROOT_BYTES ROOT RECORDING_BYTES RECORDING DIRECTORY */
+static void undo_left(const char *text)
+{
+    long long seconds, nanoseconds;
+    int root_bytes, recording_bytes, at = 0, behind = 0;
+    if (sscanf(text, "%lld %lld %d %n", &seconds, &nanoseconds, &root_bytes, &at) != 3)
+        return;
+    char *root = strndup(text + at, (size_t)root_bytes);
+    if (sscanf(text + at + root_bytes, "%d %n", &recording_bytes, &behind) == 1 && root) {
+        const char *rest = text + at + root_bytes + behind;
+        char *path = strndup(rest, (size_t)recording_bytes);
+        struct growing_recording recording;
+        growing_recording_begin(&recording, path);
+        growing_recording_read(&recording);
+        if (path && chdir(rest + recording_bytes + 1) == 0)
+            left_over_remove(&recording,
+                             &(struct left_over_request){
+                                 .since = {(time_t)seconds, (long)nanoseconds},
+                                 .quiet = true,
+                                 .root = *root ? root : NULL});
+        growing_recording_free(&recording);
+        free(path);
+    }
+    free(root);
+}
+
+/* Have the files removed that the command's processes write elsewhere, as left_over_remove does. */
+static int add_undo_left(struct record_run *run, struct findings *findings)
+{
+    char *text = NULL, *here = run->options->words ? getcwd(NULL, 0) : NULL;
+    char *raw = here ? realpath(run->raw, NULL) : NULL;
+    const char *root = run->program.command.root ? run->program.command.root : "";
+    if (raw && asprintf(&text, "%lld %lld %zu %s%zu %s %s", (long long)run->start.tv_sec,
+                        (long long)run->start.tv_nsec, strlen(root), root, strlen(raw), raw,
+                        here) < 0)
+        text = NULL;
+    if (text)
+        run->undo_left = undo_list_add("left", text);
+    const bool failed = raw && !text;
+    free(text);
+    free(raw);
+    free(here);
+    return failed ? report_failure(findings, "out of memory") : 0;
+}
+
+void record_run_learn_undo(void)
+{
+    undo_list_learn("left", undo_left);
+}
+
 /* The file that perf writes, with a name of its own: another run may be at work here, or have left
  * its own on request. */
 static int make_raw(struct record_run *run, struct findings *findings)
@@ -305,7 +360,8 @@ static int make_raw(struct record_run *run, struct findings *findings)
     }
     close(fd);
     run->raw = path;
-    return 0;
+    run->undo_raw = undo_list_add_path(path, NULL);
+    return add_undo_left(run, findings);
 }
 
 /* Whether PID has mapped a dump, or has a perf map. */
@@ -349,6 +405,22 @@ static void tell_missing_switches(const struct runtime *runtime, pid_t pid)
     runtime_environment_free(&environment);
 }
 
+/* Whether PID has ended with all of its threads: the first one may end before the others. */
+static bool is_zombie(pid_t pid)
+{
+    char path[64];
+    bool any = live_process_goes_on((uint32_t)pid);
+    snprintf(path, sizeof path, "/proc/%d/task", (int)pid);
+    DIR *threads = any ? NULL : opendir(path);
+    const struct dirent *thread;
+    if (!threads)
+        return false;
+    while (!any && (thread = readdir(threads)))
+        any = thread->d_name[0] != '.' && live_process_goes_on((uint32_t)atoi(thread->d_name));
+    closedir(threads);
+    return !any;
+}
+
 /* Their stacks are copied if one of them wants that. */
 static int find_processes(struct record_run *run, struct findings *findings)
 {
@@ -358,6 +430,11 @@ static int find_processes(struct record_run *run, struct findings *findings)
         const pid_t pid = options->pids[i];
         if (kill(pid, 0) && errno == ESRCH)
             return report_failure(findings, "-p %d: there is no such process", (int)pid);
+        if (is_zombie(pid))
+            return report_failure(findings,
+                                  "-p %d: has ended: it is a zombie, which its parent has not "
+                                  "waited for, and runs nothing any more",
+                                  (int)pid);
         const struct runtime *runtime = program_of_process(pid);
         if (runtime && !options->quiet && !options->no_runtime)
             tell_missing_switches(runtime, pid);
@@ -418,6 +495,17 @@ static int run_recorder(struct record_run *run, struct findings *findings)
     return 0;
 }
 
+/* Read what they have not written, while they are there. */
+static int keep_unwritten(struct record_run *run, struct findings *findings)
+{
+    const struct record_options *options = run->options;
+    for (size_t i = 0; i < options->pid_count; i++)
+        if (kept_records_take(&run->kept, (uint32_t)options->pids[i],
+                              options->keeps ? run->folder.dumps : NULL, findings))
+            return -1;
+    return 0;
+}
+
 /* A signal that comes between attaching and recording ends the recording, not this program. */
 static int attach_and_record(struct record_run *run, struct findings *findings)
 {
@@ -429,9 +517,10 @@ static int attach_and_record(struct record_run *run, struct findings *findings)
     sigaddset(&ending, SIGTERM);
     sigaddset(&ending, SIGHUP);
     sigaddset(&ending, SIGQUIT);
+    sigaddset(&ending, SIGPIPE);
     sigprocmask(SIG_BLOCK, &ending, &old);
     int result = attached_processes_begin(&run->attached, run->options, findings) ||
-                         run_recorder(run, findings)
+                         run_recorder(run, findings) || keep_unwritten(run, findings)
                      ? -1
                      : 0;
     forget_signals(&ending);
@@ -446,7 +535,8 @@ int record_run_go(struct record_run *run, const struct record_options *options,
     *run =
         (struct record_run){.options = options, .recording = {.fd = -1}, .start = left_over_now()};
     return find_command(run, findings) || choose_event(run, findings) ||
-                   run_folder_make(&run->folder, run->program.command.root, findings) ||
+                   run_folder_make(&run->folder, run->program.command.root, options->keeps,
+                                   findings) ||
                    set_command(run, findings) || make_raw(run, findings) ||
                    attach_and_record(run, findings)
                ? -1
@@ -455,20 +545,27 @@ int record_run_go(struct record_run *run, const struct record_options *options,
 
 void record_run_release(struct record_run *run, bool keeps)
 {
+    char *outer = run_folder_outer();
     if (!keeps) {
-        if (run->recorded && run->options->words)
-            left_over_remove(&run->recording,
-                             &(struct left_over_request){run->start, run->options->quiet,
-                                                         run->program.command.root, NULL});
+        if (run->recorded && run->options->words && !outer)
+            left_over_remove(&run->recording, &(struct left_over_request){
+                                                  run->start, run->options->quiet,
+                                                  run->program.command.root, run->folder.dumps});
         attached_processes_remove_dumps(&run->attached);
         if (run->raw)
             unlink(run->raw);
+    } else if (outer) {
+        left_over_keep(&run->recording, outer);
     }
+    free(outer);
+    undo_list_done(run->undo_left);
+    undo_list_done(run->undo_raw);
     run_folder_remove(&run->folder, keeps);
     runtime_environment_free(&run->environment);
     program_free(&run->program);
     attached_processes_free(&run->attached);
     growing_recording_free(&run->recording);
+    kept_records_free(&run->kept);
     free(run->end.perf_said);
     free(run->raw);
 }
@@ -482,6 +579,7 @@ struct record_output {
     char **given;          /* owned: dumps that it is given, as PID:FILE */
     size_t given_count, given_capacity;
     int inject_status;
+    bool names_none; /* of samples in JIT code */
 };
 
 /* Look beside PATH for a thing that is in the way of the ELF files. */
@@ -560,7 +658,7 @@ static int add_unmapped_dumps(const struct record_run *run, struct record_output
     return 0;
 }
 
-static int inject_it(const struct record_run *run, struct record_output *output,
+static int inject_it(struct record_run *run, struct record_output *output,
                      struct findings *findings)
 {
     struct inject_options options;
@@ -568,8 +666,10 @@ static int inject_it(const struct record_run *run, struct record_output *output,
         return -1;
     if (inject_options_default(&options, run->raw, output->path, findings) == 0) {
         options.after_record = true;
+        options.names_none = &output->names_none;
         options.follows_pointers = stacks_of(run) && strcmp(stacks_of(run), "fp") == 0;
         options.request.root = run->program.command.root;
+        options.request.unwritten = kept_records_source(&run->kept);
         options.quiet = run->options->quiet;
         options.verbose = run->options->verbose;
         if (run->options->words &&
@@ -587,6 +687,13 @@ static int inject_it(const struct record_run *run, struct record_output *output,
 
 /* ---- What is said ---- */
 
+/* Where NAME is written, to be freed; NULL without memory. */
+static char *output_directory(const char *name)
+{
+    const char *slash = strrchr(name, '/');
+    return !slash ? strdup(".") : strndup(name, slash == name ? 1 : (size_t)(slash - name));
+}
+
 /* perf ends with the command, as it always does. */
 static void tell_children(const struct record_run *run)
 {
@@ -601,13 +708,24 @@ static void tell_children(const struct record_run *run)
                        count == 1 ? "s" : "");
 }
 
+static void tell_perf(const struct record_run *run)
+{
+    const struct recorder_end *end = &run->end;
+    char *directory = output_directory(run->options->name);
+    if (run->recorded && end->perf_failed)
+        printable_line(stderr, "perfjit: %s: %s", recorder_failure(end),
+                       end->perf_said ? end->perf_said : "it says nothing");
+    if (run->recorded && directory && access(directory, F_OK))
+        printable_line(stderr, "perfjit: %s: the directory was removed meanwhile, with what was "
+                               "recorded",
+                       directory);
+    free(directory);
+}
+
 static void tell_end(const struct record_run *run)
 {
     const struct recorder_end *end = &run->end;
     const char *command = run->options->words ? run->options->words[0] : NULL;
-    if (end->perf_failed)
-        printable_line(stderr, "perfjit: perf record ended before the command did: %s",
-                       end->perf_said ? end->perf_said : "it says nothing");
     if (command && end->still_runs)
         printable_line(stderr, "perfjit: %s still runs; what it logs from now on is not seen",
                        command);
@@ -643,7 +761,8 @@ static void tell_next(const struct record_run *run, const char *output)
  * the middle, as on a full disk, is unreadable. */
 static bool is_left(const struct record_run *run)
 {
-    return run->recorded && !run->end.perf_failed;
+    return run->recorded && !run->end.perf_failed && !interruption_by_signal() &&
+           access(run->raw, F_OK) == 0;
 }
 
 static void tell_failure(const struct record_run *run, const struct findings *findings)
@@ -663,11 +782,15 @@ static bool was_ended(const struct record_run *run)
     return run->end.interrupted || run->options->seconds > 0 || WIFSIGNALED(run->end.status);
 }
 
-static int status_of(const struct record_run *run, int inject_status)
+static int status_of(const struct record_run *run, const struct record_output *output)
 {
     int status = run->end.status;
-    if (!run->options->passes_status || !run->options->words || run->end.still_runs)
-        return inject_status == EXIT_SKIPPED && was_ended(run) ? EXIT_DONE : inject_status;
+    if (!run->options->passes_status || !run->options->words || run->end.still_runs) {
+        if (output->names_none)
+            return EXIT_SKIPPED;
+        return output->inject_status == EXIT_SKIPPED && was_ended(run) ? EXIT_DONE
+                                                                       : output->inject_status;
+    }
     return WIFSIGNALED(status) ? EXIT_SIGNAL + WTERMSIG(status) : WEXITSTATUS(status);
 }
 
@@ -679,9 +802,12 @@ int record_and_inject(const struct record_options *options)
     findings.verbose = options->verbose;
     findings.quiet = options->quiet;
     recorder_leave_quit();
+    undo_list_begin();
     int result = name_output(&output, options, &findings) ||
                  record_run_go(&run, options, &findings) || inject_it(&run, &output, &findings);
-    int status = result ? EXIT_FAILED : status_of(&run, output.inject_status);
+    int status = result ? EXIT_FAILED : status_of(&run, &output);
+    if (result || !options->quiet)
+        tell_perf(&run);
     if (run.recorded && !options->quiet)
         tell_end(&run);
     if (result)
@@ -696,5 +822,6 @@ int record_and_inject(const struct record_options *options)
     free(output.dsos);
     free(output.old_dsos);
     findings_free(&findings);
+    interruption_pass_on();
     return status;
 }

@@ -8,6 +8,7 @@
 #include "injector/recording/host/event_choice.h"
 #include "injector/run/program/program.h"
 #include "injector/run/record/attached_processes.h"
+#include "injector/run/record/kept_records.h"
 #include "injector/run/record/record_options.h"
 #include "injector/run/record/recorder.h"
 #include "injector/run/record/run_folder.h"
@@ -23,9 +24,11 @@ struct record_run {
     struct run_folder folder;
     struct runtime_environment environment;
     char *raw; /* NAME.recording, once it was made */
+    uint64_t undo_raw, undo_left;
     struct attached_processes attached;
     struct growing_recording recording;
     struct recorder_end end;
+    struct kept_records kept;
     struct timespec start;
     bool recorded;
 };
@@ -37,6 +40,9 @@ int record_run_go(struct record_run *run, const struct record_options *options,
 
 /* Remove the run's files; KEEPS: all but the recording and the dumps. */
 void record_run_release(struct record_run *run, bool keeps);
+
+/* Have undo_list.h remove what a run's processes left. */
+void record_run_learn_undo(void);
 
 /* Record, and write the recording that names JIT code.  Returns the exit status. */
 int record_and_inject(const struct record_options *options);

@@ -11,6 +11,7 @@
 #include "injector/files/full_write.h"
 #include "injector/files/interruption.h"
 #include "injector/files/pipe_ends.h"
+#include "injector/files/undo_list.h"
 #include "injector/recording/host/live_process.h"
 #include "injector/run/record/growing_recording.h"
 #include "injector/run/record/run_progress.h"
@@ -149,6 +150,8 @@ struct recording_run {
     struct recorder_end *end;
     struct pipe_ends gate, trouble, order, answer;
     pid_t command, perf; /* 0: has ended, or there is none */
+    uint64_t undo_perf;  /* undo_list.h */
+    int perf_status;     /* of one that has ended */
     sigset_t signals, old_signals;
     int64_t start_ns;                      /* of the command */
     int64_t start_ms, shown_ms, ending_ms; /* ending: when the command was to end; 0: not yet */
@@ -300,6 +303,7 @@ static int start_perf(struct recording_run *run, struct findings *findings)
         run->perf = 0;
         return report_failure(findings, "can't start a process: %s", strerror(errno));
     }
+    run->undo_perf = undo_list_add_process(run->perf);
     return 0;
 }
 
@@ -401,16 +405,30 @@ static bool is_asked(const struct recording_run *run)
     return !sigisemptyset(&pending);
 }
 
+/* Give perf the ORDER.  One that has ended does not read it: the SIGPIPE of that is not from outside.
+ */
+static bool order_failed(const struct recording_run *run, const char *order)
+{
+    const struct timespec at_once = {0, 0};
+    sigset_t pipe, pending;
+    sigemptyset(&pipe);
+    sigaddset(&pipe, SIGPIPE);
+    sigpending(&pending);
+    const bool was_pending = sigismember(&pending, SIGPIPE) == 1;
+    bool failed =
+        full_write(run->order.fd[WRITE_END], WRITE_WHERE_IT_STANDS, order, strlen(order)) != 0;
+    if (failed && !was_pending)
+        sigtimedwait(&pipe, NULL, &at_once);
+    return failed;
+}
+
 /* Wait until perf says that it records. */
 static int enable(struct recording_run *run, struct findings *findings)
 {
-    static const char order[] = "enable\n";
     char answer[16];
     struct pollfd wait = {.fd = run->answer.fd[READ_END], .events = POLLIN};
     int64_t start = now_ms();
-    signal(SIGPIPE, SIG_IGN);
-    bool failed =
-        full_write(run->order.fd[WRITE_END], WRITE_WHERE_IT_STANDS, order, sizeof order - 1);
+    bool failed = order_failed(run, "enable\n");
     while (!failed && poll(&wait, 1, TICK_MS) != 1) {
         if (is_asked(run))
             return report_failure(findings, "interrupted before perf record had begun");
@@ -455,8 +473,29 @@ static void reap(struct recording_run *run)
     if (!perf_ended)
         return;
     run->perf = 0;
-    run->end->perf_failed =
-        !run->ending_ms && (goes_on || !WIFEXITED(status) || WEXITSTATUS(status) != 0);
+    run->perf_status = status;
+    if (!run->ending_ms)
+        run->end->perf_failed = goes_on || !WIFEXITED(status) || WEXITSTATUS(status) != 0;
+    else if (WIFSIGNALED(status) ? WTERMSIG(status) != SIGINT : WEXITSTATUS(status) != 0)
+        run->end->perf_failed = run->end->perf_failed_late = true;
+}
+
+const char *recorder_failure(const struct recorder_end *end)
+{
+    return end->perf_failed_late ? "perf record failed when it was to end"
+                                 : "perf record ended before the command did";
+}
+
+/* What ended perf, if it has said nothing; to be freed, or NULL. */
+static char *perf_signal(const struct recording_run *run)
+{
+    char *text;
+    const int number = WIFSIGNALED(run->perf_status) ? WTERMSIG(run->perf_status) : 0;
+    if (!number || asprintf(&text, "%s", number == SIGXFSZ
+                                             ? "its file came to the file size limit (ulimit -f)"
+                                             : strsignal(number)) < 0)
+        return NULL;
+    return text;
 }
 
 /* Wait for a signal, at most a tick; true if it requests the end. */
@@ -468,7 +507,8 @@ static bool wait_tick(struct recording_run *run)
     reap(run);
     if (signal_number <= 0 || signal_number == SIGCHLD)
         return false;
-    if (run->command && info.si_code <= 0) /* the terminal tells the command itself */
+    if (run->command && info.si_code <= 0 && /* the terminal tells the command itself */
+        signal_number != SIGPIPE)
         kill(run->command, signal_number);
     if (signal_number == SIGQUIT && run->request->words)
         return false;
@@ -499,11 +539,10 @@ static void watch(struct recording_run *run)
 
 static void stop_perf(struct recording_run *run)
 {
-    static const char order[] = "stop\n";
     int64_t start = now_ms();
     bool signalled = false;
     run->ending_ms = start;
-    full_write(run->order.fd[WRITE_END], WRITE_WHERE_IT_STANDS, order, sizeof order - 1);
+    order_failed(run, "stop\n");
     while (run->perf) {
         bool asked = wait_tick(run);
         if (run->perf && !signalled && now_ms() - start > STOP_MS) {
@@ -579,7 +618,7 @@ static void give_up(struct recording_run *run)
  * SIGQUIT. */
 static void take_signals(sigset_t *signals)
 {
-    static const int ending[] = {SIGINT, SIGTERM, SIGHUP, SIGQUIT};
+    static const int ending[] = {SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGPIPE};
     struct sigaction old;
     sigemptyset(signals);
     sigaddset(signals, SIGCHLD);
@@ -629,12 +668,15 @@ int recorder_run(const struct recorder_request *request, struct growing_recordin
         if (request->words)
             wait_for_command(&run);
         end->perf_said = read_messages(request->messages);
+        if (end->perf_failed && !end->perf_said)
+            end->perf_said = perf_signal(&run);
     } else {
         give_up(&run);
     }
     if (request->shows_progress)
         run_progress_end();
     close_pipes(&run);
+    undo_list_done(run.undo_perf);
     take_late_signals(&run);
     sigprocmask(SIG_SETMASK, &run.old_signals, NULL);
     return result;

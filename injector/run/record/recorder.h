@@ -45,19 +45,23 @@ struct recorder_request {
 struct recorder_end {
     bool interrupted; /* by a signal to perfjit */
     int signal;       /* the signal that ends the run, also one after the command's end; or 0 */
-    bool perf_failed; /* before this program ended it */
+    bool perf_failed; /* not because this program ended it */
+    bool perf_failed_late; /* then: when it was to end */
     bool still_runs;  /* the command, which is process COMMAND */
     pid_t command;
     int status;      /* the command's, as waitpid(2) tells it */
     uint64_t cpu_ns; /* that it and those of its children used that it waited for */
     struct processor_use before, after; /* the command; zeros: it still runs */
-    char *perf_said;                    /* owned; NULL: nothing */
+    char *perf_said; /* owned: perf's own words, or what ended it; NULL: nothing */
 };
 
 /* From now on SIGQUIT (Ctrl-\) is the command's alone, because it makes a Java VM print a thread
  * dump: this program stays.  One that was sent to this program is passed on while the command runs;
  * without a command it ends the recording, as SIGINT does. */
 void recorder_leave_quit(void);
+
+/* How perf failed, for a message: "perf record ended before the command did". */
+const char *recorder_failure(const struct recorder_end *end);
 
 /* Record.  RECORDING, which has begun with the output's path, is read to its end.  Returns 0, or -1
  * with the failure text set: nothing was recorded, and the command was not started.  Free

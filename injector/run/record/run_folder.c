@@ -1,22 +1,21 @@
 /* See run_folder.h. */
 #include "injector/run/record/run_folder.h"
 
+#include "injector/files/directory_tree.h"
 #include "injector/files/full_write.h"
 #include "injector/files/temporary_place.h"
+#include "injector/files/undo_list.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/file.h>
 #include <sys/stat.h>
-#include <time.h>
 #include <unistd.h>
 
-enum { DEPTH_MOST = 32, RANDOM_LETTERS = 6, STALE_SECONDS = 24 * 3600 };
+enum { RANDOM_LETTERS = 6 };
 
-static const char running[] = "running";
+static const char prefix[] = "/perfjit-", dumps[] = "/dumps";
 
 static char *path_in(const char *directory, const char *name)
 {
@@ -61,86 +60,32 @@ static int name_parts(struct run_folder *folder, struct findings *findings)
                : report_failure(findings, "out of memory");
 }
 
-/* A user who may write here could replace a directory by a link, and root would remove the link's
- * target.  So each directory is opened as a directory, and its contents are removed by the
- * descriptor. */
-static void empty_directory(int parent_fd, const char *name, unsigned depth)
-{
-    int fd = openat(parent_fd, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-    DIR *directory = fd >= 0 ? fdopendir(fd) : NULL;
-    const struct dirent *entry;
-    if (!directory && fd >= 0)
-        close(fd);
-    while (directory && (entry = readdir(directory))) {
-        if (strcmp(entry->d_name, ".") == 0 || strcmp(entry->d_name, "..") == 0)
-            continue;
-        if (unlinkat(fd, entry->d_name, 0) == 0 || depth == DEPTH_MOST)
-            continue;
-        empty_directory(fd, entry->d_name, depth + 1);
-        unlinkat(fd, entry->d_name, AT_REMOVEDIR);
-    }
-    if (directory)
-        closedir(directory);
-}
-
-/* ---- Those of runs that were killed ---- */
-
-/* The file has the name by which others know it only once it is locked. */
-static int lock(int folder_fd)
-{
-    int fd = openat(folder_fd, "starting", O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
-    if (fd >= 0 && flock(fd, LOCK_EX | LOCK_NB) == 0 &&
-        renameat(folder_fd, "starting", folder_fd, running) == 0)
-        return fd;
-    if (fd >= 0)
-        close(fd);
-    return -1;
-}
-
-/* Whether the folder FOLDER_FD is of this user, and of a run that ended a day ago without removing
- * it. */
-static bool is_stale(int folder_fd)
-{
-    struct stat folder, file;
-    bool stale = false;
-    int fd = openat(folder_fd, running, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
-    if (fd >= 0 && fstat(folder_fd, &folder) == 0 && fstat(fd, &file) == 0 &&
-        folder.st_uid == geteuid() && file.st_uid == geteuid() && S_ISREG(file.st_mode))
-        stale = file.st_mtime < time(NULL) - STALE_SECONDS && flock(fd, LOCK_EX | LOCK_NB) == 0;
-    if (fd >= 0)
-        close(fd);
-    return stale;
-}
-
-static void remove_stale(const char *parent)
-{
-    static const char prefix[] = "perfjit-";
-    DIR *directory = opendir(parent);
-    const struct dirent *entry;
-    while (directory && (entry = readdir(directory))) {
-        if (strncmp(entry->d_name, prefix, sizeof prefix - 1) ||
-            strlen(entry->d_name) != sizeof prefix - 1 + RANDOM_LETTERS)
-            continue;
-        int fd = openat(dirfd(directory), entry->d_name,
-                        O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-        bool stale = fd >= 0 && is_stale(fd);
-        if (fd >= 0)
-            close(fd);
-        if (!stale)
-            continue;
-        empty_directory(dirfd(directory), entry->d_name, 0);
-        unlinkat(dirfd(directory), entry->d_name, AT_REMOVEDIR);
-    }
-    if (directory)
-        closedir(directory);
-}
-
 /* ---- A folder ---- */
 
-/* Where it is to be, to be freed; in FOLDER's root if there is a /tmp. */
-static char *parent_of(struct run_folder *folder, const char *root)
+char *run_folder_outer(void)
+{
+    const char *value = getenv("JITDUMPDIR");
+    const size_t bytes = value ? strlen(value) : 0, tail = sizeof dumps - 1,
+                 name_bytes = sizeof prefix - 1 + RANDOM_LETTERS;
+    char *settings;
+    if (bytes < tail + name_bytes || strcmp(value + bytes - tail, dumps) ||
+        strncmp(value + bytes - tail - name_bytes, prefix, sizeof prefix - 1) ||
+        asprintf(&settings, "%.*s/settings", (int)(bytes - tail), value) < 0)
+        return NULL;
+    bool goes_on = access(settings, F_OK) == 0 && access(value, W_OK) == 0;
+    free(settings);
+    return goes_on ? strdup(value) : NULL;
+}
+
+/* Where it is to be, to be freed; in FOLDER's root if there is a /tmp.  In an outer run's folder
+ * the outer one finds the dumps, and removes them. */
+static char *parent_of(struct run_folder *folder, const char *root, bool keep)
 {
     char *inner = root ? path_in(root, "tmp") : NULL;
+    char *outer = inner || keep ? NULL : run_folder_outer();
+    folder->is_outers = outer;
+    if (outer)
+        return outer;
     if (inner && access(inner, W_OK) == 0) {
         folder->root = root;
         return inner;
@@ -156,20 +101,17 @@ static int make_parts(struct run_folder *folder)
     int fd = settle_directory(AT_FDCWD, folder->path, is_root ? 0711 : 0700);
     int result = fd < 0 || make_directory(fd, "dumps", is_root ? 01777 : 0700) ||
                  make_directory(fd, "settings", is_root ? 0755 : 0700);
-    folder->lock_fd =
-        result ? -1 : lock(fd); /* without a lock, as on some file systems, it stays */
     if (fd >= 0)
         close(fd);
     return result ? -1 : 0;
 }
 
-int run_folder_make(struct run_folder *folder, const char *root, struct findings *findings)
+int run_folder_make(struct run_folder *folder, const char *root, bool keep,
+                    struct findings *findings)
 {
-    *folder = (struct run_folder){.lock_fd = -1};
-    char *parent = parent_of(folder, root);
+    *folder = (struct run_folder){0};
+    char *parent = parent_of(folder, root, keep);
     char *path = parent ? path_in(parent, "perfjit-XXXXXX") : NULL;
-    if (path)
-        remove_stale(parent);
     free(parent);
     if (!path)
         return report_failure(findings, "out of memory");
@@ -179,6 +121,7 @@ int run_folder_make(struct run_folder *folder, const char *root, struct findings
         return -1;
     }
     folder->path = path;
+    folder->undo = undo_list_add_path(path, NULL);
     if (name_parts(folder, findings))
         return -1;
     return make_parts(folder) ? fail(path, findings) : 0;
@@ -248,23 +191,16 @@ int run_folder_add_program(const struct run_folder *folder, const char *name, co
 
 void run_folder_remove(struct run_folder *folder, bool keep)
 {
-    if (folder->path && keep) {
-        char *path = path_in(folder->path, running);
-        if (path)
-            unlink(path);
-        free(path);
-        empty_directory(AT_FDCWD, folder->settings, 0);
-        rmdir(folder->settings);
+    if (folder->path && (keep || folder->is_outers)) {
+        directory_tree_remove(AT_FDCWD, folder->settings);
         unlink(folder->messages);
     } else if (folder->path) {
-        empty_directory(AT_FDCWD, folder->path, 0);
-        rmdir(folder->path);
+        directory_tree_remove(AT_FDCWD, folder->path);
     }
-    if (folder->path && folder->lock_fd >= 0)
-        close(folder->lock_fd);
+    undo_list_done(folder->undo);
     free(folder->path);
     free(folder->dumps);
     free(folder->settings);
     free(folder->messages);
-    *folder = (struct run_folder){.lock_fd = -1};
+    *folder = (struct run_folder){0};
 }

@@ -3,10 +3,9 @@
  *     DIR/dumps/          what JITDUMPDIR and the like name
  *     DIR/settings/       files that runtimes read (runtime.h)
  *     DIR/perf.messages   what perf printed
- *     DIR/running         locked while the run lasts
  *
- * A run that was killed leaves its own, which the next one removes after a day: until then the
- * recording can be injected.
+ * A run that another run's command starts has its folder among the other one's dumps, and leaves
+ * them there: the outer run's recording has the same processes.  JITDUMPDIR tells of the outer run.
  *
  * Only the user may read it.  If root records services of other users, anybody may put dumps there,
  * as into /tmp, and may see only names. */
@@ -16,18 +15,25 @@
 #include "injector/findings/findings.h"
 #include "injector/run/program/runtime.h"
 
+#include <stdint.h>
+
 struct run_folder {
     char *path; /* NULL: there is none */
     char *dumps, *settings, *messages;
     const char *root; /* as the command sees it, its paths begin behind that; or NULL */
-    int lock_fd;      /* -1: there is none */
+    bool is_outers;   /* it is in that of an outer run */
+    uint64_t undo;    /* undo_list.h */
 };
 
 /* Make it, below $TMPDIR, or in /tmp if that has none or a path with separators; or in the /tmp
  * below ROOT, a directory that will be the command's root, unless it is NULL or has none.  ROOT
- * outlives FOLDER.  Returns 0, or -1 with the failure text set.  Release with run_folder_remove in
- * either case. */
-int run_folder_make(struct run_folder *folder, const char *root, struct findings *findings);
+ * outlives FOLDER.  KEEP: not in an outer run's.  Returns 0, or -1 with the failure text set.
+ * Release with run_folder_remove in either case. */
+int run_folder_make(struct run_folder *folder, const char *root, bool keep,
+                    struct findings *findings);
+
+/* The directory for dumps of the run that this one is in, to be freed; NULL: it is in none. */
+char *run_folder_outer(void);
 
 /* PATH, one of those in FOLDER, as the command sees it. */
 const char *run_folder_seen(const struct run_folder *folder, const char *path);
@@ -41,7 +47,7 @@ int run_folder_settle(const struct run_folder *folder, const struct runtime *run
 int run_folder_add_program(const struct run_folder *folder, const char *name, const char *text,
                            struct findings *findings);
 
-/* Remove it with all that is in it; or KEEP the dumps. */
+/* Remove it with all that is in it; KEEP the dumps, or leave them to the outer run. */
 void run_folder_remove(struct run_folder *folder, bool keep);
 
 #endif

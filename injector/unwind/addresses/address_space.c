@@ -127,8 +127,10 @@ static int play_map(struct address_space *space, const struct recorded_map *map)
 {
     if (is_dropped(space, map) || jit_dump_has_name(map->map.filename))
         return 0;
+    /* A timeline knows whether memory of a process with JIT code is moved text. */
+    const struct recorded_map *owner = map->text && space->process == SIZE_MAX ? map->text : map;
     return address_map_set(&space->map, map->map.start, map->map.start + map->map.len,
-                           (uint32_t)(map - space->source->records->maps));
+                           (uint32_t)(owner - space->source->records->maps));
 }
 
 static int play_change(struct address_space *space, const struct change *change)

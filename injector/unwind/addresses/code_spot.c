@@ -24,7 +24,8 @@ static int find_in_file(struct code_spot *spot, const struct space_source *sourc
                         struct native_files *files, uint64_t pc)
 {
     spot->file = native_file_of(files, spot->what);
-    if (spot->file && native_file_addr(files, spot->file, spot->what, pc, &spot->addr))
+    if (spot->file && native_file_unwinds(files, spot->file) &&
+        native_file_addr(files, spot->file, spot->what, pc, &spot->addr))
         spot->owner = spot->file->number;
     spot->is_code = !source->records->maps[spot->what].map.data || is_code_in_file(spot);
     return spot->file ? 0 : -1;

@@ -22,7 +22,7 @@ static void put_chain(const struct user_stacks *stacks, const struct perf_sample
 {
     const struct chain_node *nodes = stacks->tree.nodes;
     bool unwound = sample_type_has_stack(sample->format->sample_type);
-    size_t kernel_count = unwound ? user_stacks_kernel_entries(sample) : 0;
+    size_t kernel_count = unwound ? perf_sample_user_entry(sample) : 0;
     uint64_t count = chain ? nodes[chain].length + UINT64_C(1) : 0;
     sink_u64(sink, unwound ? kernel_count + count : nodes[chain].length);
     if (kernel_count)

@@ -6,8 +6,6 @@
 
 #include <stdlib.h>
 
-/* From here on an entry says whose those behind it are. */
-
 /* The part of a function's line table that is kept. */
 struct inlined_code {
     struct line_span *spans; /* by offset */
@@ -148,20 +146,33 @@ size_t inlined_frames_of_stack(struct inlined_frames *frames, const struct stack
     return result_of(&chain, result);
 }
 
+/* Where ADDRESS, of SPACE, was seen or called; *WHAT is there. */
+static uint64_t place_of(const struct stack_address *address, const struct address_space *space,
+                         uint32_t *what)
+{
+    uint64_t pc = address->called ? address->ip - 1 : address->ip;
+    *what = address->mode == PERF_MISC_USER ? address_space_at(space, pc) : SPACE_NOTHING;
+    bool same =
+        *what != SPACE_NOTHING && address->seen && address_space_at(space, address->seen) == *what;
+    return same ? address->seen : pc;
+}
+
 size_t inlined_frames_of_sample(struct inlined_frames *frames, const struct perf_sample *sample,
                                 const struct address_space *space, uint64_t *ips, size_t most)
 {
     struct longer_chain chain = {.frames = frames, .ips = ips, .most = most};
-    bool user = false, innermost = false;
+    struct stack_reading reading = stack_reading_begin(sample);
+    struct stack_address address;
+    uint32_t what = SPACE_NOTHING;
+    uint64_t pc = 0;
+    bool more = true;
     int result = 0;
     for (size_t i = 0; i < sample->chain.count && !result; i++) {
-        uint64_t ip = perf_get_u64(sample->chain.entries + 8 * i);
-        bool context = ip >= PERF_CONTEXT_LOWEST;
-        uint64_t pc = innermost ? ip : ip - 1;
-        uint32_t what = user && !context ? address_space_at(space, pc) : SPACE_NOTHING;
-        result = add(&chain, ip, what, pc);
-        innermost = context;
-        user = context ? ip == PERF_CONTEXT_USER : user;
+        uint64_t entry = perf_get_u64(sample->chain.entries + 8 * i);
+        if (more && reading.next == i && (more = stack_reading_next(&reading, &address)))
+            pc = place_of(&address, space, &what);
+        bool is_mark = !more || reading.next != i + 1; /* in front of the address */
+        result = add(&chain, entry, is_mark ? SPACE_NOTHING : what, pc);
     }
     return result_of(&chain, result);
 }

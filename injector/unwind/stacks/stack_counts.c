@@ -72,7 +72,7 @@ static int add_extent(struct stack_counts *counts, const struct stack_walker *wa
         *thread = (struct thread_extent){key, true, 0, UINT64_MAX, 0};
         counts->thread_count++;
     }
-    if (end == STACK_WHOLE)
+    if (end == STACK_WHOLE || end == STACK_UNPROVEN)
         add_whole(thread, walker->cfa);
     else if (end == STACK_CUT)
         add_cut(thread, walker->sp);
@@ -166,9 +166,22 @@ static const char *reason_of(const struct stack_stop *stop, const struct native_
     return stop->end == STACK_WRONG ? "its table leads to no code" : "no table";
 }
 
-static void print_cut(const struct stack_counts *counts, FILE *stream)
+static void print_not_whole(const struct stack_counts *counts, FILE *stream)
 {
+    const uint64_t *ends = counts->ends;
     uint64_t size = stack_counts_size(counts);
+    if (ends[STACK_EMPTY])
+        printable_line(stream,
+                       "perfjit:     %" PRIu64
+                       " with no bytes of the stack: its page was not present; no size of the "
+                       "copy changes that",
+                       ends[STACK_EMPTY]);
+    if (ends[STACK_UNPROVEN])
+        printable_line(stream,
+                       "perfjit:     %" PRIu64
+                       " may leave out callers: they follow the frame pointer out of code that "
+                       "is not known",
+                       ends[STACK_UNPROVEN]);
     if (counts->ends[STACK_CUT] == 0)
         return;
     if (size && size <= LARGEST_COPY)
@@ -199,7 +212,8 @@ void stack_counts_print(struct stack_counts *counts, const struct native_files *
     const uint64_t *ends = counts->ends;
     uint64_t ended =
         ends[STACK_OUTSIDE] + ends[STACK_NO_TABLE] + ends[STACK_WRONG] + ends[STACK_NOT_READ];
-    const uint64_t all = ends[STACK_WHOLE] + ends[STACK_CUT] + ends[STACK_EMPTY] + ended;
+    const uint64_t all =
+        ends[STACK_WHOLE] + ends[STACK_CUT] + ends[STACK_EMPTY] + ends[STACK_UNPROVEN] + ended;
     printable_line(stream,
                    "perfjit: %" PRIu64 " stack%s unwound: %" PRIu64 " whole, %" PRIu64
                    " cut by the size of the copy, %" PRIu64 " ended at code without usable tables",
@@ -217,13 +231,7 @@ void stack_counts_print(struct stack_counts *counts, const struct native_files *
             "perfjit:     %" PRIu64
             " continue%s past code without tables and bytes, by the calls that led there",
             counts->found, verb_ending(counts->found));
-    if (ends[STACK_EMPTY])
-        printable_line(stream,
-                       "perfjit:     %" PRIu64
-                       " with no bytes of the stack: its page was not present; no size of the "
-                       "copy changes that",
-                       ends[STACK_EMPTY]);
-    print_cut(counts, stream);
+    print_not_whole(counts, stream);
     if (counts->stop_count)
         qsort(counts->stops, counts->stop_count, sizeof *counts->stops, compare_stops);
     for (size_t i = 0; i < counts->stop_count && (verbose || i < FIRST_STOPS); i++)

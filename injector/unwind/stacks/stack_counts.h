@@ -25,7 +25,7 @@ struct stack_stop {
 struct stack_counts {
     uint64_t ends[STACK_ENDS];
     uint64_t copied_bytes; /* the size of the copies that were cut */
-    uint64_t inferred; /* of the whole ones: their outer frames */
+    uint64_t inferred;     /* of the whole ones: their outer frames */
     uint64_t found; /* with callers that return_slot.h found; those that are cut are of them, too */
     struct thread_extent *threads; /* by hash */
     size_t thread_count, thread_size;

@@ -61,6 +61,7 @@ static int keep(struct stitch_thread *entry, const struct stack_walker *walker)
     memcpy(entry->frames, walker->frames, walker->ip_count * sizeof *entry->frames);
     memcpy(entry->ips, walker->ips, walker->ip_count * sizeof *entry->ips);
     entry->count = walker->ip_count;
+    entry->doubted = walker->doubted;
     return 0;
 }
 
@@ -186,17 +187,20 @@ enum stack_end stack_stitch(struct stack_stitches *stitches, struct stack_walker
                             uint64_t thread, enum stack_end end)
 {
     bool ends_known = walker->ip_count && walker->frames[walker->ip_count - 1].cfa;
-    if (end != STACK_WHOLE &&
-        ((end != STACK_CUT && end != STACK_EMPTY && end != STACK_OUTSIDE) || !ends_known))
+    bool began = end == STACK_WHOLE || end == STACK_UNPROVEN;
+    if (!began && ((end != STACK_CUT && end != STACK_EMPTY && end != STACK_OUTSIDE) || !ends_known))
         return end;
     struct stitch_thread *entry = thread_of(stitches, thread);
-    if (!entry || (end == STACK_WHOLE &&
-                   (keep(entry, walker) || keep_callers(&stitches->known, walker, thread))))
+    if (!entry || (began && (keep(entry, walker) ||
+                             (!walker->doubted && keep_callers(&stitches->known, walker, thread)))))
         return STACK_ENDS;
-    if (end == STACK_WHOLE ||
-        (!add_callers(entry, walker) && !add_known_callers(&stitches->known, walker, thread)))
+    if (began)
         return end;
-    return STACK_WHOLE;
+    if (add_callers(entry, walker))
+        walker->doubted |= entry->doubted;
+    else if (!add_known_callers(&stitches->known, walker, thread))
+        return end;
+    return walker->doubted ? STACK_UNPROVEN : STACK_WHOLE;
 }
 
 void stack_stitches_free(struct stack_stitches *stitches)

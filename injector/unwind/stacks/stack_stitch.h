@@ -18,9 +18,9 @@
 #include "injector/unwind/stacks/stack_walk.h"
 
 struct stitch_thread {
-    uint64_t thread; /* its life, and in that its tid */
-    bool used;
-    struct walked_frame *frames; /* of its last whole stack: the innermost first */
+    uint64_t thread;             /* its life, and in that its tid */
+    bool used, doubted;          /* callers may be left out of */
+    struct walked_frame *frames; /* its last stack that led to its begin: the innermost first */
     uint64_t *ips;
     size_t count, capacity;
 };
@@ -46,9 +46,9 @@ struct stack_stitches {
     struct known_callers known;
 };
 
-/* WALKER has walked the stack of THREAD to END.  A whole stack is kept.  If the stack is cut, the
- * known outer frames are added to WALKER's.  Returns the end that it has then, or STACK_ENDS
- * without memory. */
+/* WALKER has walked the stack of THREAD to END.  A stack that leads to its begin is kept.  If the
+ * stack is cut, the known outer frames are added to WALKER's.  Returns the end that it has then, or
+ * STACK_ENDS without memory. */
 enum stack_end stack_stitch(struct stack_stitches *stitches, struct stack_walker *walker,
                             uint64_t thread, enum stack_end end);
 

@@ -2,6 +2,7 @@
 #include "injector/unwind/stacks/stack_walk.h"
 
 #include "injector/unwind/addresses/code_spot.h"
+#include "injector/unwind/code_rule.h"
 #include "injector/unwind/return_slot.h"
 
 #include <stdlib.h>
@@ -33,13 +34,20 @@ static const uint8_t *bytes_behind(const struct code_spot *spot, size_t *front, 
     return bytes + 1;
 }
 
-static bool begins_at(void *context, uint64_t addr)
+static bool begins_function(struct stack_walker *walker, uint64_t addr)
 {
-    struct stack_walker *walker = context;
     if (addr == 0 || addr > INT64_MAX)
         return false;
     struct code_spot spot = find_spot(walker, addr);
     return spot.function && spot.addr == 0;
+}
+
+/* Whether the code in front of SPOT, which is known, does not end in a call. */
+static bool has_no_call(const struct stack_walker *walker, const struct code_spot *spot)
+{
+    size_t front, size;
+    const uint8_t *bytes = bytes_behind(spot, &front, &size);
+    return bytes && !code_ends_in_call(walker->machine, bytes - front, front);
 }
 
 /* In code whose bytes are not known any address may be behind a call.  If the code in front of a
@@ -57,7 +65,7 @@ static bool returns_to(void *context, uint64_t addr)
         return false;
     const uint8_t *bytes = bytes_behind(&spot, &front, &size);
     if (!bytes)
-        return spot.function || !begins_at(walker, addr);
+        return spot.function || !begins_function(walker, addr);
     return code_ends_in_call(walker->machine, bytes - front, front) ||
            code_is_signal_return(walker->machine, bytes, size);
 }
@@ -113,7 +121,70 @@ static int find_entry(struct stack_walker *walker, const struct code_spot *spot,
     return native_file_entry(&walker->files, spot->file, spot->addr, &walker->budget, entry);
 }
 
-/* The place of SPOT in its function, by that one's bytes. */
+/* Whether the function that begins at SPOT has no caller of its own: ENTRY says so, or its first
+ * instruction takes another stack, as that of glibc's __start_context. */
+static bool is_outermost(struct stack_walker *walker, const struct code_spot *spot,
+                         const struct cfi_entry *entry)
+{
+    struct cfi_row row;
+    size_t before, size;
+    const uint8_t *bytes = code_spot_bytes(spot, &before, &size);
+    if (bytes && code_rule_takes_stack(walker->machine, bytes, size))
+        return true;
+    return entry->initial_bytes <= MOST_PROGRAM_BYTES &&
+           entry->instructions_bytes <= MOST_PROGRAM_BYTES &&
+           cfi_row_find(entry, spot->addr, walker->machine, &walker->budget, &row) &&
+           row.registers[row.return_register].kind == REGISTER_UNDEFINED;
+}
+
+/* Whether a native function that can be returned to begins at SPOT.  A native TABLE is believed.
+ * Without one on the way, the function must be an outermost one, or have no table itself, as V8's
+ * builtins. */
+static bool is_entered(struct stack_walker *walker, const struct code_spot *spot, bool by_table)
+{
+    struct cfi_entry entry;
+    struct elf_function function;
+    int found = find_entry(walker, spot, &entry);
+    if (found > 0)
+        return entry.start == spot->addr && (by_table || is_outermost(walker, spot, &entry));
+    return found == 0 &&
+           native_file_function(&walker->files, spot->file, spot->addr, &function) > 0 &&
+           function.start == spot->addr;
+}
+
+/* Whether frames may go on at ADDR, a function's first byte, though no call is in front of it:
+ * coroutines begin so (makecontext), and V8's deoptimizer makes such frames. */
+static bool enters_at(struct stack_walker *walker, uint64_t addr, bool by_table)
+{
+    if (addr == 0 || addr > INT64_MAX)
+        return false;
+    struct code_spot spot = find_spot(walker, addr);
+    return spot.function
+               ? spot.addr == 0
+               : spot.file && spot.owner && spot.is_code && is_entered(walker, &spot, by_table);
+}
+
+static bool begins_at(void *context, uint64_t addr)
+{
+    return enters_at(context, addr, false);
+}
+
+/* The frame in SPOT's function, which was logged without bytes, by those in the process's memory. A
+ * JVM's map has its interpreter as one function: beyond what can be followed they tell nothing. */
+static int follow_in_memory(struct stack_walker *walker, const struct code_spot *spot,
+                            struct unwind_rule *rule)
+{
+    const struct jit_function *function = spot->function;
+    const uint8_t *code =
+        function && walker->options.find_code
+            ? walker->options.find_code(walker->options.context, function->addr, function->size)
+            : NULL;
+    return code ? code_rule_find(rule, walker->machine, code, (size_t)function->size,
+                                 (size_t)spot->addr, &walker->budget)
+                : 0;
+}
+
+/* The place of SPOT in its function, and the frame there, by that one's bytes. */
 static int place_of(struct stack_walker *walker, const struct code_spot *spot, bool calls,
                     struct unwind_rule *rule)
 {
@@ -122,7 +193,7 @@ static int place_of(struct stack_walker *walker, const struct code_spot *spot, b
     const uint8_t *bytes = code_spot_bytes(spot, &before, &size);
     *rule = (struct unwind_rule){.kind = RULE_PLACE, .place = PLACE_UNKNOWN};
     if (!bytes)
-        return 0;
+        return follow_in_memory(walker, spot, rule);
     if (spot->file) {
         int result = native_file_function(&walker->files, spot->file, spot->addr, &found);
         if (result <= 0)
@@ -132,9 +203,9 @@ static int place_of(struct stack_walker *walker, const struct code_spot *spot, b
         before = (size_t)(spot->addr - found.start);
         size = found.end - spot->addr < size ? (size_t)(found.end - spot->addr) : size;
     }
-    rule->place =
-        (uint8_t)code_place_of(walker->machine, bytes - before, before + size, before, calls);
-    return 0;
+    const uint8_t *code = bytes - before;
+    rule->place = (uint8_t)code_place_of(walker->machine, code, before + size, before, calls);
+    return code_rule_find(rule, walker->machine, code, before + size, before, &walker->budget);
 }
 
 /* Padding in front of a function, of which no table tells, leads into that function, whose frame it
@@ -168,7 +239,7 @@ static int make_rule(struct stack_walker *walker, const struct code_spot *place,
     if (found < 0)
         return -1;
     if (!found)
-        return place_of(walker, spot, calls, rule);
+        return place_of(walker, spot, calls, rule) < 0 ? -1 : 0;
     *rule = (struct unwind_rule){.kind = RULE_NONE};
     if (entry.initial_bytes > MOST_PROGRAM_BYTES || entry.instructions_bytes > MOST_PROGRAM_BYTES ||
         !cfi_row_find(&entry, spot->addr, walker->machine, &walker->budget, &row))
@@ -189,6 +260,7 @@ static const struct unwind_rule *rule_of(struct stack_walker *walker, const stru
         return &entry->rule;
     if (make_rule(walker, spot, calls, &entry->rule))
         return NULL;
+    entry->rule.no_call = calls && has_no_call(walker, spot);
     entry->owner = spot->owner;
     entry->addr = spot->addr;
     walker->rules.count++;
@@ -224,7 +296,7 @@ static enum unwind_result step_on(struct stack_walker *walker, struct unwind_ste
         return UNWIND_WRONG;
     }
     if (!rule)
-        return unwind_by_place(step, PLACE_UNKNOWN, frame);
+        return unwind_by_place(step, &(struct unwind_rule){.place = PLACE_UNKNOWN}, frame);
     *kind = rule->kind;
     if (rule->kind == RULE_NONE)
         return UNWIND_WRONG;
@@ -232,7 +304,7 @@ static enum unwind_result step_on(struct stack_walker *walker, struct unwind_ste
         return unwind_by_rule(step, rule, frame);
     if (rule->kind == RULE_ROW)
         return unwind_by_row(step, &walker->rules.rows[rule->row], frame);
-    enum unwind_result result = unwind_by_place(step, rule->place, frame);
+    enum unwind_result result = unwind_by_place(step, rule, frame);
     if (result == UNWIND_WRONG && is_trampoline(spot)) {
         result = unwind_by_slot(step, frame);
         *kind = result == UNWIND_CALLER ? RULE_SLOT : RULE_PLACE;
@@ -253,6 +325,30 @@ static bool leads_to_0(const struct stack_walker *walker, const struct code_spot
     return true;
 }
 
+/* Whether SPOT, a function's first byte that nobody called, is where a coroutine began.  Its table
+ * is that of a function that was called. */
+static bool is_begin(struct stack_walker *walker, const struct code_spot *spot)
+{
+    struct cfi_entry entry;
+    return spot->file && find_entry(walker, spot, &entry) > 0 && is_outermost(walker, spot, &entry);
+}
+
+/* FRAME has become a caller's, which is in SPOT, BY_TABLE or not.  If nothing in front of where it
+ * goes on has called, and a function begins there, then that is entered, and SPOT becomes its first
+ * byte. */
+static void look_at_entry(struct stack_walker *walker, bool by_table, struct unwind_frame *frame,
+                          struct code_spot *spot)
+{
+    if (frame->exact)
+        return;
+    const struct unwind_rule *rule =
+        spot->is_code && spot->owner ? rule_of(walker, spot, true) : NULL;
+    if ((spot->is_code && !(rule && rule->no_call)) || !enters_at(walker, frame->pc, by_table))
+        return;
+    frame->exact = true;
+    *spot = find_spot(walker, frame->pc);
+}
+
 /* ---- Whose fault it is ---- */
 
 /* Facts about a stack when its chain ends. */
@@ -264,6 +360,8 @@ struct walk_state {
     uint64_t suspect_addr;
     bool guessed, confirmed; /* a caller was found by return_slot.h; a table led on from it */
     size_t guess;            /* the frame whose caller it is */
+    size_t doubt;            /* the frame behind which callers may be left out first */
+    uint64_t doubt_addr;
     uint64_t guess_addr, guess_sp;
 };
 
@@ -306,12 +404,28 @@ static void blame(struct stack_walker *walker, const struct walk_state *state,
     walker->chain_end = why_ended(state, spot, result, kind);
     walker->blamed = walker->ip_count - 1;
     walker->blamed_addr = spot->addr;
+    if (walker->chain_end == CHAIN_WHOLE && walker->doubted) {
+        walker->chain_end = CHAIN_UNPROVEN;
+        walker->blamed = state->doubt;
+        walker->blamed_addr = state->doubt_addr;
+    }
     if (!state->suspected ||
         (!chain_end_is_wrong(walker->chain_end) && walker->chain_end != CHAIN_OUTSIDE))
         return;
     walker->chain_end = CHAIN_NO_CALL;
     walker->blamed = state->suspect;
     walker->blamed_addr = state->suspect_addr;
+}
+
+/* Remember where the first step was that may have left out callers: that from SPOT. */
+static void doubt(struct stack_walker *walker, struct walk_state *state,
+                  const struct code_spot *spot, const struct unwind_step *step)
+{
+    if (!step->doubted || walker->doubted)
+        return;
+    walker->doubted = true;
+    state->doubt = walker->ip_count - 1;
+    state->doubt_addr = spot->addr;
 }
 
 /* SPOT's table, a rule of KIND, led to FRAME, where code is. */
@@ -369,7 +483,7 @@ static bool is_believed(const struct stack_walker *walker, const struct walk_sta
                    walker->chain_end == CHAIN_NO_TABLE || walker->chain_end == CHAIN_NOT_LOGGED ||
                    walker->chain_end == CHAIN_NO_FILE;
     return !state->guessed || state->suspected || walker->chain_end == CHAIN_WHOLE ||
-           (stopped && state->confirmed);
+           walker->chain_end == CHAIN_UNPROVEN || (stopped && state->confirmed);
 }
 
 /* The chain ends where that caller was looked for. */
@@ -396,24 +510,30 @@ static enum stack_end walk_frames(struct stack_walker *walker, struct walk_state
     for (;;) {
         uint64_t sp = frame->registers[walker->machine->sp];
         bool exact = frame->exact;
-        uint8_t kind;
+        uint8_t kind = RULE_NONE;
         walker->end_at = spot.what;
         if (walker->options.find_stack && !user_stack_has(stack, sp, 1))
             walker->options.find_stack(walker->options.context, sp, stack);
         step->cfa = sp;
-        enum unwind_result result = step_on(walker, step, &spot, frame, &kind);
+        step->doubted = false;
+        enum unwind_result result = exact && !frame->innermost && is_begin(walker, &spot)
+                                        ? UNWIND_END
+                                        : step_on(walker, step, &spot, frame, &kind);
         walker->frames[walker->ip_count - 1] =
             (struct walked_frame){step->cfa == sp ? 0 : step->cfa, spot.what, exact};
         if (leads_to_0(walker, &spot, result, kind, frame))
             result = UNWIND_CALLER;
+        struct code_spot caller = find_spot(walker, frame->exact ? frame->pc : frame->pc - 1);
+        if (result == UNWIND_CALLER)
+            look_at_entry(walker, kind < RULE_PLACE && spot.file, frame, &caller);
         uint64_t ip = frame->exact ? frame->pc : frame->pc - 1;
-        struct code_spot caller = find_spot(walker, ip);
         if (result != UNWIND_CALLER || ip > INT64_MAX || !caller.is_code) {
             blame(walker, state, &spot, result, kind);
             return is_believed(walker, state) ? stack_end_of(walker->chain_end)
                                               : retract(walker, state, step);
         }
         judge(walker, state, &spot, kind, frame);
+        doubt(walker, state, &spot, step);
         if (!weigh(walker, state, &spot, sp, kind, frame))
             return retract(walker, state, step);
         if (walker->ip_count == walker->ip_most) {
@@ -456,6 +576,7 @@ enum stack_end stack_walk(struct stack_walker *walker, const struct perf_sample 
 {
     struct unwind_frame frame;
     walker->ip_count = walker->found_count = 0;
+    walker->doubted = false;
     walker->space = space;
     walker->end_at = SPACE_NOTHING;
     walker->sp = walker->cfa = 0;

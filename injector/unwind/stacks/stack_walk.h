@@ -29,6 +29,9 @@ struct stack_walk_options {
     /* Or NULL: the stack that ADDR is in, where another one than the sample's is gone on in, as
      * behind a signal handler's.  Returns false if it is not known. */
     bool (*find_stack)(void *context, uint64_t addr, struct user_stack *stack);
+    /* Or NULL: the SIZE bytes at ADDR in the process's memory, until the next call; NULL: they are
+     * not there. */
+    const uint8_t *(*find_code)(void *context, uint64_t addr, uint64_t size);
     void *context;
 };
 
@@ -50,6 +53,7 @@ struct stack_walker {
     enum chain_end chain_end;          /* how it ended, and which frame's fault that is */
     size_t blamed;
     uint64_t blamed_addr; /* of that frame, in the file or function */
+    bool doubted;         /* callers may be left out */
     size_t found_count;   /* frames of this sample whose callers return_slot.h found */
 };
 

@@ -42,7 +42,7 @@ static int refuse(const struct perf_file *file, struct findings *findings)
 bool user_stacks_want(const struct user_stacks *stacks, const struct sample_format *format)
 {
     return sample_type_has_stack(format->sample_type) ||
-           (stacks->options.calls && sample_type_has_chain_alone(format->sample_type));
+           (stacks->options.calls && sample_format_has_chain_alone(format));
 }
 
 bool user_stacks_read(struct perf_sample *sample, const struct sample_format *format,
@@ -51,17 +51,6 @@ bool user_stacks_read(struct perf_sample *sample, const struct sample_format *fo
     return perf_sample_read(sample, format, record,
                             sample_type_has_stack(format->sample_type) ? SAMPLE_STACK_USER
                                                                        : SAMPLE_BRANCH_STACK);
-}
-
-size_t user_stacks_kernel_entries(const struct perf_sample *sample)
-{
-    size_t count = 0;
-    for (; count < sample->chain.count; count++) {
-        uint64_t entry = perf_get_u64(sample->chain.entries + 8 * count);
-        if (entry == PERF_CONTEXT_USER || entry == PERF_CONTEXT_USER_DEFERRED)
-            break;
-    }
-    return count;
 }
 
 size_t user_stacks_most_frames(const struct perf_sample *sample)
@@ -73,7 +62,7 @@ size_t user_stacks_most_frames(const struct perf_sample *sample)
         replaced += perf_sample_place(sample, SAMPLE_BEHIND_STACK) -
                     perf_sample_place(sample, SAMPLE_REGS_USER);
     size_t used =
-        sample->record->size - replaced + CHAIN_BYTES + 8 * user_stacks_kernel_entries(sample);
+        sample->record->size - replaced + CHAIN_BYTES + 8 * perf_sample_user_entry(sample);
     return used < RECORD_MOST_BYTES ? (RECORD_MOST_BYTES - used) / 8 : 0;
 }
 
@@ -211,6 +200,7 @@ int user_stacks_unwind(struct user_stacks *stacks, const struct user_stacks_opti
                  inlined_frames_begin(&stacks->inlined, &stacks->source, options->calls) ||
                  (unwinds && stack_walker_begin(&stacks->walker, &stacks->source, machine, &walk));
     result = result || unwind_all(&run);
+    native_files_report(&stacks->walker.files, findings);
     free(run.samples);
     return result ? report_failure(findings, "out of memory") : interruption_check(findings);
 }

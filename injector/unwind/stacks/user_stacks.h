@@ -51,9 +51,6 @@ bool user_stacks_want(const struct user_stacks *stacks, const struct sample_form
 bool user_stacks_read(struct perf_sample *sample, const struct sample_format *format,
                       const struct perf_record *record);
 
-/* How many entries of SAMPLE's chain are in front of the user's. */
-size_t user_stacks_kernel_entries(const struct perf_sample *sample);
-
 /* How many frames a record can have room for in the place of SAMPLE's chain, registers and stack.
  */
 size_t user_stacks_most_frames(const struct perf_sample *sample);

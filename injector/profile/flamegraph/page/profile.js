@@ -1,6 +1,6 @@
 // The profile as the page has it: strings, frames, nodes and samples by columns.
 // Parents are told by how much lower their numbers are.
-// data: { unit, strings, frames: {name, module, file, line, tier, kind, inlined}, nodes: {parent, frame},
+// data: { unit, strings, frames: {name, module, file, line, column, tier, kind, inlined}, nodes: {parent, frame},
 //         threads: {pid, tid, name, process}, samples: {node, thread, weight, time} (time in us, each less the one before) }
 function openProfile(data) {
     const times = new Float64Array(data.samples.time.length);
@@ -22,8 +22,8 @@ function frameName(profile, frame) {
 
 function framePlace(profile, frame) {
     const file = profile.strings[profile.frames.file[frame]];
-    const line = profile.frames.line[frame];
-    return file ? (line ? file + ":" + line : file) : profile.strings[profile.frames.module[frame]];
+    const place = [file, profile.frames.line[frame], profile.frames.column[frame]];
+    return file ? place.filter((part) => part).join(":") : profile.strings[profile.frames.module[frame]];
 }
 
 // What a frame is: the tier, or the kind, and whether it was inlined.

@@ -1,0 +1,175 @@
+/* See run_name.h. */
+#include "injector/compare/run_name.h"
+
+#include <ctype.h>
+#include <stdbool.h>
+#include <string.h>
+
+enum { LEAST_HEX = 6, LEAST_RANDOM = 8 };
+
+/* What may stand in a pattern, beside text that is meant as it is.  For the first three, "*" is put
+ * into the name. */
+enum {
+    DIGITS = '#', /* decimal, one or more, and no letter behind them */
+    HEX = '@',    /* six digits or more, in small letters */
+    RANDOM = '%', /* eight letters and digits or more, one of them a digit */
+    ANY = '*',    /* anything, also nothing */
+    BEGIN = '^',  /* of the name */
+    END = '!',    /* of the name */
+};
+
+/* A pattern that begins with a letter fits at the begin of a word alone. */
+static const struct {
+    const char *pattern;
+    const char *source; /* who makes such names, and what it is that differs */
+} rules[] = {
+    /* An address of six digits or more: of a class, of code, of an object. */
+    {"0x@", "HotSpot's hidden classes (LambdaForm$MH/0x0000000800c02400), and all others"},
+    {"$$Lambda$#/0x@", "HotSpot to 20: the number of the lambda class, its address"},
+    {"Lambda$#/0x@", "the same"},
+    {"$$Lambda$#/#", "HotSpot 8: its number, its hash"},
+    {"$$Lambda$#", "HotSpot to 20: in the order in which the calls were linked"},
+    {"LambdaForm$MH/#", "HotSpot 8: a hash"},
+    {"LambdaForm$DMH/#", "HotSpot 8"},
+    {"LambdaForm$BMH/#", "HotSpot 8"},
+    {"GeneratedMethodAccessor#", "HotSpot to 21: reflection, in the order of use"},
+    {"GeneratedConstructorAccessor#", "HotSpot to 21"},
+    {"GeneratedSerializationConstructorAccessor#", "HotSpot to 21"},
+    {"jdk.proxy#.$Proxy#", "HotSpot from 16: java.lang.reflect.Proxy, in the order of use"},
+    {"$Proxy#", "HotSpot: the same"},
+    {"$$EnhancerByCGLIB$$@", "CGLIB: a hash"},
+    {"$$FastClassByCGLIB$$@", "CGLIB"},
+    {"$$EnhancerBySpringCGLIB$$@", "Spring"},
+    {"$$FastClassBySpringCGLIB$$@", "Spring"},
+    {"$ByteBuddy$%", "ByteBuddy: at random"},
+    {"$HibernateProxy$%", "Hibernate, by ByteBuddy"},
+    {"$MockitoMock$#", "Mockito: at random"},
+    {"_$$_jvst%_#", "Javassist: the time of the start, a counter"},
+    {"_$$_javassist_#", "Javassist: a counter"},
+    {"Script#$_run_closure", "GroovyShell: the number of the script"},
+    {"Script#.run", "GroovyShell"},
+    {"HotSpotCompilation-#", "Graal: the number of the compilation"},
+    {"^julia_*_#!", "Julia: a counter of all that was compiled"},
+    {"^jfptr_*_#!", "Julia"},
+    {"^jlsys_*_#!", "Julia"},
+    {"^japi1_*_#!", "Julia"},
+    {"^japi3_*_#!", "Julia"},
+    {"evalexpr_#_", "PostgreSQL: the number of the module in this backend"},
+    {"deform_#_", "PostgreSQL"},
+    {"17h@E", "Rust's legacy mangling: a hash of the build"},
+    {"::h@!", "the same, demangled"},
+    {".llvm.#", "clang's ThinLTO: a hash of the module"},
+    {"lambda_method#", ".NET: Expression.Compile, a counter"},
+    {"[abi:v#]", "Numba: a counter of what was compiled"},
+    {"TRACE_#", "LuaJIT: the number of the trace"},
+    {"TRACE-#", "PHP: the number of the trace"},
+    {"anonymous-#", "functions without a name that a runtime counts"},
+    {"pid-#", "a process"},
+    {"pid=#", "a process"},
+    {"jitted-#-#.so", "perf inject's images: the process, a counter"},
+    {"jit-#.dump", "a dump: the process"},
+    {"perf-#.map", "a perf map: the process"},
+};
+
+static bool is_word(char letter)
+{
+    return isalnum((unsigned char)letter) || letter == '_';
+}
+
+static bool is_part(char letter, char sign)
+{
+    return isdigit((unsigned char)letter) || (sign == HEX && letter >= 'a' && letter <= 'f') ||
+           (sign == RANDOM && isalpha((unsigned char)letter));
+}
+
+/* How many bytes at TEXT are what SIGN stands for; 0: they are too few. */
+static size_t part_bytes(const char *text, char sign)
+{
+    size_t bytes = 0;
+    bool digit = false;
+    for (; is_part(text[bytes], sign); bytes++)
+        digit |= isdigit((unsigned char)text[bytes]) != 0;
+    bool enough = sign == DIGITS ? bytes > 0 && !isalpha((unsigned char)text[bytes])
+                  : sign == HEX  ? bytes >= LEAST_HEX
+                                 : bytes >= LEAST_RANDOM && digit;
+    return enough ? bytes : 0;
+}
+
+/* What a pattern does with a name. */
+struct match {
+    char *to; /* where the new name is put; NULL: nowhere */
+    size_t put;
+};
+
+static void put(struct match *match, char letter)
+{
+    if (match->to)
+        match->to[match->put] = letter;
+    match->put++;
+}
+
+/* How many bytes at TEXT fit PATTERN; 0: it does not.  A "*" takes as much as it can. */
+static size_t fit(struct match *match, const char *text, const char *pattern)
+{
+    const char *at = text;
+    for (; *pattern; pattern++) {
+        size_t bytes = 1;
+        if (*pattern == END)
+            return *at ? 0 : (size_t)(at - text);
+        if (*pattern == ANY) {
+            const char *last = strrchr(at, pattern[1]);
+            if (!last)
+                return 0;
+            for (; at < last; at++)
+                put(match, *at);
+            continue;
+        }
+        if (*pattern == DIGITS || *pattern == HEX || *pattern == RANDOM)
+            bytes = part_bytes(at, *pattern);
+        else if (*at != *pattern)
+            bytes = 0;
+        if (!bytes)
+            return 0;
+        put(match, *at == *pattern ? *at : '*');
+        at += bytes;
+    }
+    return (size_t)(at - text);
+}
+
+/* The same, at a place of NAME. */
+static size_t fit_rule(struct match *match, const char *name, const char *at, const char *pattern)
+{
+    if (*pattern == BEGIN)
+        return at == name ? fit(match, at, pattern + 1) : 0;
+    if (*at != *pattern || (isalpha((unsigned char)*pattern) && at > name && is_word(at[-1])))
+        return 0;
+    return fit(match, at, pattern);
+}
+
+static bool has_digit(const char *name)
+{
+    return name[strcspn(name, "0123456789")] != '\0';
+}
+
+size_t run_name_put(char *to, const char *name)
+{
+    size_t put_bytes = 0;
+    bool may_fit = has_digit(name);
+    for (const char *at = name; *at;) {
+        size_t bytes = 0;
+        for (size_t i = 0; may_fit && !bytes && i < sizeof rules / sizeof rules[0]; i++) {
+            struct match match = {NULL, 0};
+            bytes = fit_rule(&match, name, at, rules[i].pattern);
+            if (!bytes)
+                continue;
+            match = (struct match){to + put_bytes, 0};
+            fit_rule(&match, name, at, rules[i].pattern);
+            put_bytes += match.put;
+        }
+        if (!bytes)
+            to[put_bytes++] = *at;
+        at += bytes ? bytes : 1;
+    }
+    to[put_bytes] = '\0';
+    return put_bytes;
+}

@@ -1,0 +1,154 @@
+#!/usr/bin/env bats
+# Whatever ends perfjit at whatever moment: no process goes on logging, and no file stays that is only the run's.
+# MOMENTS=40 BUILD=... bats tests/cli/undone.bats is the long form.
+# bats file_tags=live
+load helper
+
+moments=${MOMENTS:-2}
+tinyjit=$here/../../examples/tinyjit
+
+setup() {
+    require_perf
+    cd "$BATS_TEST_TMPDIR" || return
+    mkdir tmp dumps
+    export TMPDIR=$BATS_TEST_TMPDIR/tmp JITDUMPDIR=$BATS_TEST_TMPDIR/dumps
+    program="$BUILD/tinyjit --seconds 0.3 $tinyjit/demo.tj"
+}
+
+teardown() {
+    [ -z "${served-}" ] || kill "$served"
+}
+
+# serve WORD: tinyjit, started with PERFJIT=WORD, as $served.
+serve() {
+    PERFJIT=$1 "$BUILD/tinyjit" --seconds 1000 "$tinyjit/demo.tj" >/dev/null 3>&- &
+    served=$!
+    await_use $served 50
+}
+
+# end_at SIGNAL MS COMMAND...: in a directory of its own, which is the current one from then on.
+end_at() {
+    local signal=$1 ms=$2
+    shift 2
+    rm -rf "$BATS_TEST_TMPDIR/run" && mkdir "$BATS_TEST_TMPDIR/run" && cd "$BATS_TEST_TMPDIR/run" || return
+    env --default-signal "$@" >/dev/null 2>../said 3>&- &
+    local ended=$!
+    sleep "$(printf '%d.%03d' $((ms / 1000)) $((ms % 1000)))"
+    kill -"$signal" $ended 2>/dev/null || :
+    wait $ended || :
+}
+
+# Results have their names whole or not at all.
+left() {
+    find . ../tmp ../dumps -mindepth 1 ! -path './*.perf.data.dso/*' ! -path './*.bench/*' \
+        ! -name '*.perf.data' ! -name '*.perf.data.dso' ! -name '*.bench'
+    [ ! -e r.perf.data.dso ] || [ -e r.perf.data ] || echo r.perf.data.dso
+    [ -z "${attached-}" ] || grep 'jit-.*\.dump' "/proc/$served/maps" || :
+}
+
+# nothing_left SIGNAL MS NEXT...: after kill -9 the command NEXT runs first, and the keeper has a moment.
+nothing_left() {
+    local found signal=$1 ms=$2 until=$((SECONDS + 10))
+    shift 2
+    if [ "$signal" = KILL ]; then
+        "$@" >/dev/null 2>&1 || :
+        while [ -n "$(left)" ] && [ $SECONDS -lt $until ]; do sleep 0.02; done
+    fi
+    found=$(left)
+    [ -z "$found" ] || complain "$signal after $ms ms: $found; it said: $(cat ../said)"
+}
+
+# at_all_moments MS COMMAND...: each signal, at moments up to MS; NEXT is the command that runs after kill -9.
+at_all_moments() {
+    local i most=$1 signal ms
+    shift
+    for signal in INT TERM HUP PIPE KILL; do
+        for ((i = 0; i < moments; i++)); do
+            ms=$((most * (2 * i + 1) / (2 * moments)))
+            end_at $signal $ms "$@"
+            nothing_left $signal $ms "${next[@]}"
+        done
+    done
+}
+
+@test "record: a signal at any moment leaves nothing" {
+    # shellcheck disable=SC2086 # words
+    next=("$BUILD/perfjit" record -q -o r -- true)
+    at_all_moments 1200 "$BUILD/perfjit" record -o r -- $program
+}
+
+@test "record -p: a signal at any moment leaves no process attached" {
+    serve attach
+    attached=yes
+    next=("$BUILD/perfjit" record -q -o r --duration 0.1 -p $served)
+    at_all_moments 1200 "$BUILD/perfjit" record -o r --duration 0.3 -p $served
+}
+
+@test "bench: a signal at any moment leaves nothing" {
+    next=("$BUILD/perfjit" bench -q --runs 1 -o b.bench --new "$program")
+    at_all_moments 2500 "$BUILD/perfjit" bench --runs 2 -o b.bench --base "$program" --new "$program"
+}
+
+@test "gdb: a signal at any moment leaves nothing" {
+    command -v gdb >/dev/null || skip "there is no gdb"
+    JITDUMPDIR=$BATS_TEST_TMPDIR serve dump
+    next=("$BUILD/perfjit" gdb -p $served -- --batch -ex 'quit')
+    at_all_moments 1200 "$BUILD/perfjit" gdb -p $served -- --batch -ex 'shell sleep 0.3'
+}
+
+@test "the keeper was killed as well: the next run does its work" {
+    local run keeper
+    serve attach
+    attached=yes
+    mkdir run && cd run
+    "$BUILD/perfjit" record -q -o r -p $served >/dev/null 2>../said 3>&- &
+    run=$!
+    await grep -q 'jit-.*\.dump' /proc/$served/maps
+    keeper=$(pgrep -P $run -x keeper)
+    await sh -c "pgrep -P $run -x perf >/dev/null"
+    kill -KILL $keeper $run
+    wait $run || :
+    [ -n "$(left)" ]
+    "$BUILD/perfjit" record -q -o s -- true || :
+    found=$(left)
+    [ -z "$found" ] || complain "$found"
+}
+
+@test "kept is what --keep names, and a run in a run keeps its own" {
+    mkdir run && cd run
+    # shellcheck disable=SC2086 # words
+    "$BUILD/perfjit" record -q -o outer -- "$BUILD/perfjit" record -q --keep -o inner -- $program >/dev/null || complain "status $?"
+    [ -e inner.recording ]
+    [ "$(find ../tmp -name 'jit-*.dump' ! -path '*/stage/*' | wc -l)" -eq 1 ] || complain "$(find ../tmp)"
+    perfjit inject -q -i inner.recording -o again.perf.data
+    rm -r ../tmp/* inner.recording
+    # shellcheck disable=SC2086 # words
+    "$BUILD/perfjit" record -q -o outer -- "$BUILD/perfjit" record -q -o inner -- $program >/dev/null || complain "status $?"
+    perfjit report outer.perf.data | grep -q 'tj::' || complain "the outer one names nothing"
+    perfjit report inner.perf.data | grep -q 'tj::' || complain "the inner one names nothing"
+    rm -rf again.perf.data* ./*.perf.data.old*
+    [ -z "$(left)" ] || complain "$(left)"
+}
+
+@test "two recorders of one process: the last one ends its dump, and both name its code" {
+    local first second
+    serve attach
+    attached=yes
+    mkdir run && cd run
+    "$BUILD/perfjit" record -q -o r1 --duration 0.5 -p $served 3>&- &
+    first=$!
+    await grep -q 'jit-.*\.dump' /proc/$served/maps
+    "$BUILD/perfjit" record -q -o r2 --duration 2 -p $served 3>&- &
+    second=$!
+    wait $first
+    grep -q 'jit-.*\.dump' /proc/$served/maps || complain "the first one has closed it"
+    wait $second
+    perfjit report r1.perf.data | grep -q 'tj::'
+    perfjit report r2.perf.data | grep -q 'tj::'
+    [ -z "$(left)" ] || complain "$(left)"
+    # What a person has switched on stays on.
+    perfjit attach -q $served
+    perfjit record -q -o r3 --duration 0.2 -p $served
+    grep -q 'jit-.*\.dump' /proc/$served/maps || complain "it is off"
+    perfjit detach -q $served
+}
