@@ -355,8 +355,6 @@ static void open_dump(void)
 /* The program runs in any case: a profile is not worth its failure. */
 static bool load(JavaVM *vm, const char *text)
 {
-    if (agent.jvmti)
-        return false; /* loaded already */
     const char *wrong = agent_options_read(&agent.options, text);
     if (wrong)
         fprintf(stderr, "perfjit: %s is no option of libperfjit-java.so\n", wrong);
@@ -368,25 +366,40 @@ static bool load(JavaVM *vm, const char *text)
     return agent.dump != NULL;
 }
 
+static bool is_live(JavaVM *vm)
+{
+    jvmtiEnv *jvmti;
+    jvmtiPhase phase;
+    if ((*vm)->GetEnv(vm, (void **)&jvmti, JVMTI_VERSION_1_2) != JNI_OK)
+        return false;
+    const bool live =
+        (*jvmti)->GetPhase(jvmti, &phase) == JVMTI_ERROR_NONE && phase == JVMTI_PHASE_LIVE;
+    (*jvmti)->DisposeEnvironment(jvmti);
+    return live;
+}
+
 JNIEXPORT jint JNICALL Agent_OnLoad(JavaVM *vm, char *options, void *reserved)
 {
     (void)reserved;
-    if (load(vm, options) && jitdump_is_on(agent.dump))
+    if (!agent.jvmti && load(vm, options) && jitdump_is_on(agent.dump))
         set_events(JVMTI_ENABLE);
     return JNI_OK;
 }
 
+/* An error where it can be tried again: the JVM is about to start, or had no room for a dump. */
 JNIEXPORT jint JNICALL Agent_OnAttach(JavaVM *vm, char *options, void *reserved)
 {
     JNIEnv *jni;
     (void)reserved;
-    if (!load(vm, options))
-        return JNI_OK;
+    if (agent.jvmti)
+        return agent.dump ? JNI_OK : JNI_ERR;
+    if (!is_live(vm) || (*vm)->GetEnv(vm, (void **)&jni, JNI_VERSION_1_6) != JNI_OK ||
+        !load(vm, options))
+        return JNI_ERR;
     if (jitdump_is_on(agent.dump) && begin_use()) {
         emit_all(agent.dump, NULL);
         end_use();
     }
-    if ((*vm)->GetEnv(vm, (void **)&jni, JNI_VERSION_1_6) == JNI_OK)
-        start_thread(jni);
+    start_thread(jni);
     return JNI_OK;
 }
