@@ -233,13 +233,6 @@ $(TAKEN_OBJECTS): $(BUILD)/jitunwind/%.o: %.c
 	@mkdir -p $(@D)
 	$(call brief,CC,$< (libjitunwind)$(KIND))$(CC) $(ALL_CPPFLAGS) $(ALL_CFLAGS) $(DEPENDS) -c -o $@ $<
 
-# Where it looks for agents, and made again where that is another place.
-$(BUILD)/injector/run/program/agent_file.o: ALL_CPPFLAGS += -DPERFJIT_LIBDIR='"$(LIBDIR)"'
-$(BUILD)/injector/run/program/agent_file.o: $(BUILD)/libdir
-$(BUILD)/libdir: FORCE
-	@mkdir -p $(@D)
-	@[ "$$(cat $@ 2>/dev/null)" = $(call quoted,$(LIBDIR)) ] || printf '%s\n' $(call quoted,$(LIBDIR)) >$@
-
 # It takes the file in.
 $(BUILD)/injector/debug/gdb_script.o: injector/debug/perfjit_gdb.py
 

@@ -122,6 +122,22 @@ sound() { # NAME: every sample in JIT code has a name
     kill -0 $pid
 }
 
+@test "record without an agent: the perf map, and a line says so; another folder for agents" {
+    PERFJIT_AGENTS=$PWD record_it_with_map
+    mkdir agents && cp "$agent" agents/
+    PERFJIT_AGENTS=$PWD/agents run --separate-stderr perfjit record -o other java -cp "$classes" Work 300
+    exits 0
+    says "-agentpath:$PWD/agents/libperfjit-java.so"
+}
+
+record_it_with_map() {
+    run --separate-stderr perfjit record -o mapped java -cp "$classes" Work 1500
+    exits 0
+    says "perfjit: java: libperfjit-java.so is not installed where it can load it: names are those of the perf map"
+    [[ $stderr != *-agentpath* ]] || complain "$stderr"
+    perf script -i mapped.perf.data -F ip,sym -G | grep -q 'Work\.'
+}
+
 @test "options, and an agent that is there twice" {
     JITDUMPDIR=$PWD java -agentpath:"$agent=short,nolines,wrong" -agentpath:"$agent" -cp "$classes" Work 800 >work.out 2>work.err
     grep -q "perfjit: wrong is no option of libperfjit-java.so" work.err || complain "$(cat work.err)"

@@ -9,13 +9,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* From the folder of this program, which may have been moved with its tree; and where it was to be
- * installed. */
+/* From the folder of this program, which may have been moved with its tree. */
 static const char *const beside[] = {".", "../lib/perfjit", "../lib64/perfjit", "../lib/*/perfjit"};
-
-#ifndef PERFJIT_LIBDIR
-#define PERFJIT_LIBDIR "/usr/local/lib"
-#endif
 
 /* Whether everybody may read PATH, and go through the folders in front of it. */
 static bool is_for_everybody(const char *path)
@@ -68,6 +63,11 @@ static char *first_of(const char *pattern, const char *root, bool for_others)
 char *agent_file_find(const char *name, const char *root, bool for_others)
 {
     char own[PATH_MAX], pattern[PATH_MAX + NAME_MAX], *found = NULL;
+    const char *given = secure_getenv("PERFJIT_AGENTS");
+    if (given) {
+        snprintf(pattern, sizeof pattern, "%s/%s", given, name);
+        return first_of(pattern, root, for_others);
+    }
     ssize_t length = readlink("/proc/self/exe", own, sizeof own - 1);
     own[length > 0 ? length : 0] = '\0';
     char *slash = strrchr(own, '/');
@@ -75,6 +75,5 @@ char *agent_file_find(const char *name, const char *root, bool for_others)
         snprintf(pattern, sizeof pattern, "%.*s/%s/%s", (int)(slash - own), own, beside[i], name);
         found = first_of(pattern, root, for_others);
     }
-    snprintf(pattern, sizeof pattern, "%s/perfjit/%s", PERFJIT_LIBDIR, name);
-    return found ? found : first_of(pattern, root, for_others);
+    return found;
 }

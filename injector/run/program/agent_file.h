@@ -1,7 +1,9 @@
 /* The agents, libraries that a runtime loads, which stand with this program:
  *
- *     LIBDIR/perfjit/NAME    where make install puts them
+ *     LIBDIR/perfjit/NAME    where make install puts them: LIBDIR is beside BINDIR
  *     build/NAME             beside the program, in the tree that it was built in
+ *
+ * The variable PERFJIT_AGENTS names another folder.
  */
 #ifndef PERFJIT_AGENT_FILE_H
 #define PERFJIT_AGENT_FILE_H
