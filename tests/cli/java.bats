@@ -125,6 +125,7 @@ sound() { # NAME: every sample in JIT code has a name
 @test "record without an agent: the perf map, and a line says so; another folder for agents" {
     PERFJIT_AGENTS=$PWD record_it_with_map
     mkdir agents && cp "$agent" agents/
+    chmod a+rx . "$BATS_TEST_TMPDIR" "$BATS_RUN_TMPDIR" # as root, who may start others
     PERFJIT_AGENTS=$PWD/agents run --separate-stderr perfjit record -o other java -cp "$classes" Work 300
     exits 0
     says "-agentpath:$PWD/agents/libperfjit-java.so"
