@@ -130,6 +130,14 @@ static int load_early(struct player *player, uint32_t index, uint64_t sample_ns)
             player, (struct change){sample_ns, function->addr, end, CHANGE_FUNCTION, index}) ||
         player_set_generation(player, index))
         return -1;
+    for (size_t i = player->grown_count; i && player->grown[i - 1]->time_ns >= sample_ns; i--) {
+        const struct perf_map *map = &player->grown[i - 1]->map;
+        struct change again = {player->grown[i - 1]->time_ns + 1, function->addr, end,
+                               CHANGE_FUNCTION, index};
+        if (map->start < end && map->start + map->len > function->addr &&
+            player_add_early_change(player, again))
+            return -1;
+    }
     return address_map_set(&player->owners, function->addr, end, index);
 }
 
@@ -502,6 +510,7 @@ static void free_player(struct player *player)
     address_map_free(&player->vacated);
     address_map_free(&player->logged);
     free(player->mappings);
+    free(player->grown);
     free(player->times);
     free(player->early);
     free(player->inherited);
