@@ -1,12 +1,13 @@
 /* jitunwind_print_crash: text made without stdio, which takes locks and memory. */
 #include "jitunwind/frames/machine.h"
 #include "jitunwind/frames/memory_reader.h"
+#include "jitunwind/frames/native_tables.h"
 #include "jitunwind/jitunwind.h"
 
-#include <dlfcn.h>
 #include <errno.h>
-#include <link.h>
+#include <signal.h>
 #include <string.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 enum { LINE_BYTES = 400, NAME_BYTES = 256, FRAMES_MAX = 256, ADDRESS_DIGITS = 16 };
@@ -42,14 +43,68 @@ static void put_number(struct report_line *line, uint64_t value, unsigned base, 
     put_bytes(line, text + at, sizeof text - at);
 }
 
+/* ---- Writing ---- */
+
+/* Only system calls: write(2) of libc is a cancellation point, and a sanitizer, or a preloaded
+ * library, may have put something around it. */
+enum { KERNEL_SIGSET_BYTES = 8 };
+
+#define SIGNAL_BIT(number) (UINT64_C(1) << ((number)-1))
+
+/* A write may raise these: without a reader, past RLIMIT_FSIZE, to another session's terminal. */
+#define WRITE_SIGNALS (SIGNAL_BIT(SIGPIPE) | SIGNAL_BIT(SIGXFSZ) | SIGNAL_BIT(SIGTTOU))
+
+struct signal_state {
+    uint64_t blocked, pending; /* of this thread, before the report */
+};
+
+/* Block what a write may raise.  A blocked SIGTTOU is not even sent. */
+static int begin_writing(struct signal_state *before)
+{
+    const uint64_t signals = WRITE_SIGNALS;
+    before->pending = 0;
+    if (syscall(SYS_rt_sigprocmask, SIG_BLOCK, &signals, &before->blocked,
+                (size_t)KERNEL_SIGSET_BYTES) != 0)
+        return -errno;
+    syscall(SYS_rt_sigpending, &before->pending, (size_t)KERNEL_SIGSET_BYTES);
+    return 0;
+}
+
+/* Remove the signal that this thread has been sent. */
+static void take_signal(int number)
+{
+    const struct sigaction ignore = {.sa_handler = SIG_IGN};
+    const uint64_t wanted = SIGNAL_BIT(number);
+    const long at_once[2] = {0, 0}; /* the kernel's timespec */
+    struct sigaction before;
+    long taken;
+    do
+        taken = syscall(SYS_rt_sigtimedwait, &wanted, NULL, at_once, (size_t)KERNEL_SIGSET_BYTES);
+    while (taken < 0 && errno == EINTR);
+    /* In a sandbox that refuses this: a signal that is ignored is not pending any more. */
+    if (taken < 0 && errno != EAGAIN && sigaction(number, &ignore, &before) == 0)
+        sigaction(number, &before, NULL);
+}
+
+/* The write that ended in ERROR has sent a signal, unless one was there before. */
+static void end_writing(const struct signal_state *before, int error)
+{
+    const int raised = error == -EPIPE ? SIGPIPE : error == -EFBIG ? SIGXFSZ : 0;
+    if (raised && !(before->pending & SIGNAL_BIT(raised)))
+        take_signal(raised);
+    syscall(SYS_rt_sigprocmask, SIG_SETMASK, &before->blocked, NULL, (size_t)KERNEL_SIGSET_BYTES);
+}
+
 static int write_line(int fd, struct report_line *line)
 {
     size_t done = 0;
     line->text[line->length++] = '\n';
     while (done < line->length) {
-        ssize_t written = write(fd, line->text + done, line->length - done);
+        long written = syscall(SYS_write, fd, line->text + done, line->length - done);
         if (written < 0 && errno != EINTR)
             return -errno;
+        if (written == 0) /* a device that takes nothing, for ever */
+            return -EIO;
         done += written > 0 ? (size_t)written : 0;
     }
     line->length = 0;
@@ -105,23 +160,34 @@ static const char *const hows[] = {
     [JITUNWIND_SCANNED] = " [a guess]",
 };
 
+/* The loader may be changing its lists: the kernel reads them. */
+static void put_path(struct report_line *line, uint64_t addr)
+{
+    char piece[32];
+    const size_t begin = line->length;
+    size_t size = 0, length = 0;
+    for (; addr && length == size && line->length + 1 < LINE_BYTES; addr += size) {
+        const size_t in_page = PIECE_BYTES - addr % PIECE_BYTES;
+        size = in_page < sizeof piece ? in_page : sizeof piece;
+        if (!ju_memory_read_there(addr, piece, size))
+            break;
+        length = strnlen(piece, size);
+        put_bytes(line, piece, length);
+    }
+    if (line->length == begin)
+        put(line, "the program");
+}
+
 /* The file with ADDR, and the offset in it that addr2line takes. */
 static bool put_file(struct report_line *line, uint64_t addr)
 {
-#ifdef DLFO_STRUCT_HAS_EH_DBASE
-#pragma weak _dl_find_object
-    struct dl_find_object object;
-    if (!_dl_find_object || _dl_find_object((void *)(uintptr_t)addr, &object) != 0)
+    struct native_name file;
+    if (!ju_native_name(addr, &file))
         return false;
-    const char *path = object.dlfo_link_map ? object.dlfo_link_map->l_name : NULL;
-    put(line, path && *path ? path : "the program");
+    put_path(line, file.path);
     put(line, "+0x");
-    put_number(line, addr - (object.dlfo_link_map ? object.dlfo_link_map->l_addr : 0), 16, 1);
+    put_number(line, addr - file.load_addr, 16, 1);
     return true;
-#else
-    (void)line, (void)addr;
-    return false;
-#endif
 }
 
 static void put_place(struct report_line *line, const struct jitunwind_frame *frame)
@@ -158,12 +224,10 @@ static int print_frame(int fd, size_t number, const struct jitunwind_frame *fram
     return error;
 }
 
-int jitunwind_print_crash(int fd, const void *ucontext)
+static int print_all(int fd, const void *ucontext, const struct jitunwind_frame *frames,
+                     size_t count)
 {
-    struct jitunwind_frame frames[FRAMES_MAX];
     struct report_line line = {.length = 0};
-    int saved = errno;
-    size_t count = jitunwind_backtrace(ucontext, frames, FRAMES_MAX, 0);
     put(&line, "registers:");
     int error = ucontext ? write_line(fd, &line) : 0;
     if (ucontext && !error)
@@ -174,6 +238,20 @@ int jitunwind_print_crash(int fd, const void *ucontext)
         error = write_line(fd, &line);
     for (size_t i = 0; i < count && !error; i++)
         error = print_frame(fd, i, &frames[i]);
+    return error;
+}
+
+int jitunwind_print_crash(int fd, const void *ucontext)
+{
+    struct jitunwind_frame frames[FRAMES_MAX];
+    struct signal_state before;
+    int saved = errno;
+    size_t count = jitunwind_backtrace(ucontext, frames, FRAMES_MAX, 0);
+    int error = begin_writing(&before);
+    if (!error) {
+        error = print_all(fd, ucontext, frames, count);
+        end_writing(&before, error);
+    }
     errno = saved;
     return error;
 }

@@ -9,9 +9,9 @@
 
 struct debugger_arena {
     const struct function_table *table;
-    uint32_t *records;                /* by functions' numbers: in the object for their addresses */
-    uint32_t *next_removed;           /* so is this */
-    size_t numbers_bytes;             /* of both */
+    uint32_t *records;      /* by functions' numbers: in the object for their addresses */
+    uint32_t *next_removed; /* so is this */
+    struct grown_memory record_memory, removed_memory;
     uint32_t removed;                 /* the first that is not buried yet */
     struct debugger_object **objects; /* ascending */
     size_t count, room;
@@ -20,17 +20,33 @@ struct debugger_arena {
 
 /* ---- Opening and closing ---- */
 
+static void close_numbers(struct debugger_arena *arena)
+{
+    if (arena->records)
+        munmap(arena->records, 2 * arena->record_memory.bytes);
+}
+
 static int open_numbers(struct debugger_arena *arena)
 {
-    size_t count = arena->table->function_max;
-    arena->numbers_bytes = 2 * count * sizeof *arena->records;
-    void *memory = mmap(NULL, arena->numbers_bytes, PROT_READ | PROT_WRITE,
-                        MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-    if (memory == MAP_FAILED)
+    const size_t bytes = ju_grown_bytes(arena->table->function_max * sizeof *arena->records);
+    uint8_t *memory = ju_grown_reserve(2 * bytes);
+    if (!memory)
         return -ENOMEM;
-    arena->records = memory;
-    arena->next_removed = arena->records + count;
+    arena->record_memory = (struct grown_memory){memory, bytes, 0};
+    arena->removed_memory = (struct grown_memory){memory + bytes, bytes, 0};
+    arena->records = (void *)arena->record_memory.base;
+    arena->next_removed = (void *)arena->removed_memory.base;
     return 0;
+}
+
+/* For the next function. */
+static int reach_numbers(struct debugger_arena *arena)
+{
+    const size_t bytes = (arena->table->function_count + (size_t)1) * sizeof *arena->records;
+    return bytes > arena->record_memory.bytes || (ju_grown_reach(&arena->record_memory, bytes) &&
+                                                  ju_grown_reach(&arena->removed_memory, bytes))
+               ? 0
+               : -ENOMEM;
 }
 
 /* For another object. */
@@ -76,8 +92,7 @@ struct debugger_arena *ju_debugger_arena_open(const struct function_table *table
     if (open_numbers(arena) == 0 && insert_new(arena, 0, table->start, table->start + table->bytes,
                                                (struct object_sizes){0}) == 0)
         return arena;
-    if (arena->records)
-        munmap(arena->records, arena->numbers_bytes);
+    close_numbers(arena);
     free(arena->objects);
     free(arena);
     return NULL;
@@ -95,7 +110,7 @@ void ju_debugger_arena_close(struct debugger_arena *arena)
     }
     if (is_ours)
         ju_debugger_list_end();
-    munmap(arena->records, arena->numbers_bytes);
+    close_numbers(arena);
     free(arena->objects);
     free(arena);
 }
@@ -333,7 +348,10 @@ int ju_debugger_arena_begin(struct debugger_arena *arena, const struct object_ad
 {
     if (arena->is_lost)
         return 0;
-    int error = ju_debugger_list_begin();
+    int error = reach_numbers(arena);
+    if (error)
+        return error;
+    error = ju_debugger_list_begin();
     arena->is_lost = error == -EOWNERDEAD;
     if (error)
         return arena->is_lost ? 0 : error;

@@ -137,11 +137,17 @@ void ju_debugger_object_free(struct debugger_object *object)
 
 /* ---- Functions ---- */
 
+/* So large that there is no memory for it, but sums do not wrap around. */
+static uint32_t bounded(size_t bytes)
+{
+    return bytes < UINT32_MAX / 2 ? (uint32_t)bytes : UINT32_MAX / 2;
+}
+
 struct object_sizes ju_debugger_object_needs(const struct object_addition *addition)
 {
     return (struct object_sizes){
-        .names = addition->name ? (uint32_t)strlen(addition->name) + 1 : 0,
-        .frames = addition->row_count ? (uint32_t)ju_plain_frames_most(addition->row_count) : 0,
+        .names = addition->name ? bounded(strlen(addition->name) + 1) : 0,
+        .frames = addition->row_count ? bounded(ju_plain_frames_most(addition->row_count)) : 0,
         .records = 1};
 }
 

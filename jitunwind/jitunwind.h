@@ -130,9 +130,10 @@ struct jitunwind_code {
 /* Open the arena [options->start, options->start + options->bytes).
  *
  * Reserves addresses of two and a half times the arena's size, but uses memory only as functions
- * are added.  A function takes 40 bytes, 8 for each row of its frame (rounded up to a power of
- * two), its name, and 8 for each 64 bytes of code.  With PERFJIT=gdb it takes 50 bytes more, and
- * its name and frames a second time.
+ * are added, also in a process that called mlockall.  (The limit of locked memory, RLIMIT_MEMLOCK,
+ * counts what is reserved after mlockall(MCL_FUTURE).)  A function takes 40 bytes, 8 for each row
+ * of its frame (rounded up to a power of two), its name, and 8 for each 64 bytes of code.  With
+ * PERFJIT=gdb it takes 50 bytes more, and its name and frames a second time.
  *
  * Returns 0, or:
  * - -EINVAL: the options are NULL, their size is not set (or above 4096), or the range is empty,
@@ -156,6 +157,7 @@ JITUNWIND_API void jitunwind_close(struct jitunwind *arena);
 /* Add a function, before it first runs.  Everything is copied.
  *
  * The FDEs of code->eh_frame that are about the function become rows of registers and offsets.
+ * They may stand in any order, but must not overlap.
  * Code with rules that don't fit into rows (expressions), or without rules, is unwound by frame
  * pointer.
  *
@@ -166,7 +168,8 @@ JITUNWIND_API void jitunwind_close(struct jitunwind *arena);
  * - -EEXIST: the range overlaps a function that was not removed;
  * - -ENOSPC: the arena has more than one function for each 32 bytes, or more than one row for each
  *   8.  (A removed function counts until each backtrace or name lookup that began before its
- *   removal has ended);
+ *   removal has ended.  Then its memory serves functions of any size, as far as what is left of it
+ *   between those that stay is large enough);
  * - -E2BIG, -EAGAIN, -EOWNERDEAD as above; -ENOMEM.
  *
  * Threads: any number at once on one arena.  Signals: no.  Since 0.1.0. */
@@ -223,12 +226,16 @@ struct jitunwind_frame {
  *
  * Signals: async-signal-safe, also in a handler that interrupted malloc, dlopen, any function of
  * this library, or itself.  It takes no lock, allocates nothing, and preserves errno.  It does not
- * fault, whatever is in the registers and on the stack.  The kernel reads the stack for it
- * (process_vm_readv, or if that is refused, a read in place after rt_sigprocmask has read the same
- * bytes).  Only the thread's own stack above the current frame is read directly.  The walk always
- * ends: each frame lies above its callee's, except across MAX signals at most.  Tables of native
- * code are read where they are mapped.  No thread may unload them (dlclose) while their code is on
- * another thread's stack.
+ * fault, whatever is in the registers and on the stack, and whatever was unmapped or unloaded
+ * before.  The kernel reads the stack for it (process_vm_readv, or if that is refused with an
+ * error, a read in place after rt_sigprocmask has read the same bytes).  Only the thread's own
+ * stack above the current frame is read directly, each page of it after the kernel has read a word
+ * there in the same call.  The walk always ends: each frame lies above its callee's, except across
+ * MAX signals at most.  Tables of native code are read where they are mapped.  No thread may unload
+ * them (dlclose) while their code is on another thread's stack.
+ *
+ * Native code is that of all files that are loaded, with libcs that have no _dl_find_object (glibc
+ * before 2.35, musl) of 4096 in the life of the process.
  *
  * If it is left by longjmp, out of a handler that interrupted it, memory of functions that are
  * removed afterwards is not used again.
@@ -249,8 +256,10 @@ JITUNWIND_API int jitunwind_name(uint64_t ip, char *name, size_t name_bytes, uin
  * its name.  The name is from the registry for JIT code, and file and offset for native code (for
  * addr2line -e FILE OFFSET).
  *
- * Returns 0, or the negative errno of write(2).  Signals and threads: as jitunwind_backtrace; lines
- * of two threads may mix.  Stack: less than 20 KiB, so give the handler of a stack overflow an
+ * Returns 0, or the negative errno of write(2) (-EIO if that takes nothing), after which it writes
+ * no more.  Writing raises no signal: SIGPIPE, SIGXFSZ and SIGTTOU are blocked in this thread
+ * meanwhile. It is no cancellation point.  Signals and threads: as jitunwind_backtrace; lines of
+ * two threads may mix.  Stack: less than 20 KiB, so give the handler of a stack overflow an
  * alternate stack of that (SA_ONSTACK).  Since 0.1.0. */
 JITUNWIND_API int jitunwind_print_crash(int fd, const void *ucontext);
 

@@ -151,7 +151,7 @@ static int put_entry(struct addition *addition, const struct cfi_entry *entry)
     struct frame_rule rule;
     uint64_t from, to, base = entry->start - addition->start;
     if (entry->start < addition->known_end)
-        return -EINVAL; /* two that overlap, or are not in order */
+        return -EINVAL; /* two that overlap */
     int error = 0;
     if (entry->start > addition->known_end)
         error = put_draft(addition, addition->known_end - addition->start, &nothing_known);
@@ -163,18 +163,100 @@ static int put_entry(struct addition *addition, const struct cfi_entry *entry)
     return run.failed ? -EINVAL : error;
 }
 
-static int put_section(struct addition *addition, const struct frame_section *section)
+/* An entry about the function, and where it stands in the section. */
+struct placed_entry {
+    uint64_t start, end;
+    size_t offset;
+};
+
+struct placed_entries {
+    struct placed_entry *entries;
+    size_t count, room;
+};
+
+static int by_place(const void *left, const void *right)
+{
+    const struct placed_entry *a = left, *b = right;
+    if (a->start != b->start)
+        return a->start < b->start ? -1 : 1;
+    return a->end < b->end ? -1 : a->end > b->end;
+}
+
+/* The next entry about the function, at or behind *OFFSET; ENTRY_END: there is none. */
+static enum frame_entry_kind next_entry(const struct addition *addition,
+                                        const struct frame_section *section, size_t *offset,
+                                        struct cfi_entry *entry)
+{
+    enum frame_entry_kind kind;
+    do
+        kind = ju_frame_entry_read(section, offset, entry);
+    while (kind == ENTRY_CIE || (kind == ENTRY_FDE && (entry->start < addition->start ||
+                                                       entry->start >= addition->end)));
+    return kind;
+}
+
+static int place_entry(struct placed_entries *placed, const struct cfi_entry *entry, size_t offset)
+{
+    if (placed->count == placed->room) {
+        size_t room = placed->room * 2 + FEW_DRAFTS;
+        void *grown = realloc(placed->entries, room * sizeof *placed->entries);
+        if (!grown)
+            return -ENOMEM;
+        placed->entries = grown;
+        placed->room = room;
+    }
+    placed->entries[placed->count++] = (struct placed_entry){entry->start, entry->end, offset};
+    return 0;
+}
+
+/* The same where entries are not in the order of their addresses. */
+static int put_unordered(struct addition *addition, const struct frame_section *section)
+{
+    struct placed_entries placed = {NULL, 0, 0};
+    struct cfi_entry entry;
+    enum frame_entry_kind kind = ENTRY_FDE;
+    int error = 0;
+    addition->count = 0;
+    addition->known_end = addition->start;
+    for (size_t at = 0, next = 0; !error && kind != ENTRY_END; at = next) {
+        kind = next_entry(addition, section, &next, &entry);
+        if (kind != ENTRY_END)
+            error = kind == ENTRY_FDE ? place_entry(&placed, &entry, at) : -EINVAL;
+    }
+    if (placed.count)
+        qsort(placed.entries, placed.count, sizeof *placed.entries, by_place);
+    for (size_t i = 0; i < placed.count && !error; i++) {
+        size_t at = placed.entries[i].offset;
+        next_entry(addition, section, &at, &entry);
+        error = put_entry(addition, &entry);
+    }
+    free(placed.entries);
+    return error;
+}
+
+/* As compilers write them.  *IS_ORDERED: they are in the order of their addresses. */
+static int put_ordered(struct addition *addition, const struct frame_section *section,
+                       bool *is_ordered)
 {
     struct cfi_entry entry;
     enum frame_entry_kind kind;
     size_t offset = 0;
     int error = 0;
-    while (!error && (kind = ju_frame_entry_read(section, &offset, &entry)) != ENTRY_END) {
-        if (kind == ENTRY_BROKEN)
-            error = -EINVAL;
-        else if (kind == ENTRY_FDE && entry.start >= addition->start && entry.start < addition->end)
-            error = put_entry(addition, &entry);
+    while (!error && (kind = next_entry(addition, section, &offset, &entry)) != ENTRY_END) {
+        *is_ordered = kind != ENTRY_FDE || entry.start >= addition->known_end;
+        if (!*is_ordered)
+            return 0;
+        error = kind == ENTRY_FDE ? put_entry(addition, &entry) : -EINVAL;
     }
+    return error;
+}
+
+static int put_section(struct addition *addition, const struct frame_section *section)
+{
+    bool is_ordered = true;
+    int error = put_ordered(addition, section, &is_ordered);
+    if (!is_ordered)
+        error = put_unordered(addition, section);
     if (!error && addition->known_end < addition->end)
         error = put_draft(addition, addition->known_end - addition->start, &nothing_known);
     return error;
@@ -234,6 +316,8 @@ static int publish(struct jitunwind *arena, const struct addition *addition, cha
                                     .name = name,
                                     .rows = addition->drafts,
                                     .row_count = addition->count};
+    if (added.row_count > ROWS_MAX)
+        return -ENOSPC;
     int error = ju_change_begin(&arena->lock);
     if (error)
         return error;

@@ -76,7 +76,7 @@ static void keep(const struct stack_walk *walk, struct cached_rule *cached, uint
         return;
     cached->addr = addr;
     cached->removed = removed;
-    cached->file = walk->is_jit ? NULL : place->file;
+    cached->file = walk->is_jit ? 0 : place->file;
     cached->fde = place->fde;
     if (place->fde)
         memcpy(cached->fde_words, place->fde, sizeof cached->fde_words);
@@ -97,7 +97,7 @@ static void look_at_code(struct stack_walk *walk)
     const uint64_t addr = walk->frame.ip - !walk->exact;
     const uint64_t removed = atomic_load_explicit(&ju_removed, memory_order_acquire);
     struct cached_rule *cached = walk->cache ? rule_cache_place(walk->cache, addr) : NULL;
-    struct native_place place = {NULL, NULL, false};
+    struct native_place place = {0, NULL, false};
     if (cached && recall(walk, cached, addr))
         return;
     walk->is_code = walk->has_rule = walk->is_jit = walk->signal_frame = false;

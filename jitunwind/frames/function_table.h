@@ -10,11 +10,15 @@
  * Each of these is one reserved range of addresses that gets memory as it is used, and never moves.
  * An element is written before its number is published.  A removed function's number and rows are
  * used again only when it has no readers (read_marks.h).
+ *
+ * Rows are given out in blocks of a power of two, and a free block belongs to a free number.  When
+ * no block is large enough, neighbours are joined.
  */
 #ifndef JITUNWIND_FUNCTION_TABLE_H
 #define JITUNWIND_FUNCTION_TABLE_H
 
 #include "jitunwind/frames/frame_rule.h"
+#include "jitunwind/frames/grown_memory.h"
 
 #include <stdatomic.h>
 
@@ -23,8 +27,13 @@ enum {
     BYTES_PER_FUNCTION = 32,
     BYTES_PER_ROW = 8,
     ROW_CLASSES = 24,
+    ROWS_MAX = 1 << (ROW_CLASSES - 1), /* of a function */
+    NO_ROWS = ROW_CLASSES,             /* the class of numbers without a block */
     PROGRAM_BYTES = 8192,
     FIRST_RULE_SLOTS = 128,
+    /* Granules that become writable at once, and how many such chunks an arena has at most. */
+    GRANULES_AT_ONCE = GROWN_STEP_BYTES / 8,
+    CHUNKS_MAX = UINT32_MAX / GRANULE_BYTES / GRANULES_AT_ONCE + 1,
 };
 
 struct table_granule {
@@ -39,7 +48,7 @@ struct table_function {
     _Atomic uint32_t next; /* next that begins in the same granule; kept when it is removed, since a
                               reader may follow it */
     uint32_t next_removed; /* or free */
-    uint8_t row_class;     /* it has room for 1 << row_class rows */
+    uint8_t row_class;     /* it has room for 1 << row_class rows, or none */
     char *name;            /* or NULL */
 };
 
@@ -64,12 +73,16 @@ struct function_table {
     struct table_row *rows;
     struct frame_rule *rules;
     uint8_t *program; /* PROGRAM_BYTES: see table_program.h */
+    struct grown_memory function_memory, row_memory, rule_memory, slot_memory;
+    uint8_t writable[CHUNKS_MAX / 8 + 1]; /* a bit for each chunk of granules */
     uint32_t function_count, function_max, row_count, row_max, rule_count, rule_slot_count;
     uint32_t live_count;
     uint32_t *rule_slots;                        /* a hash table of their numbers: of its two, */
     uint32_t *more_rule_slots;                   /* for many, each of which takes a page in it, */
     uint32_t first_rule_slots[FIRST_RULE_SLOTS]; /* and for few */
-    uint32_t free[ROW_CLASSES];                  /* lists of removed functions, by row class */
+    uint32_t free[ROW_CLASSES + 1];              /* lists of removed functions, by row class */
+    bool may_join;           /* since blocks were last joined, one became free */
+    bool lacks_memory;       /* the number that was wanted last */
     uint32_t removed;        /* a list of functions that may still have readers, */
     uint32_t waiting;        /* and one of functions without readers, from */
     uint32_t waiting_since;  /* this epoch plus EPOCHS_TO_WAIT on */

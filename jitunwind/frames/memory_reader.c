@@ -11,20 +11,20 @@
 #include <sys/uio.h>
 #include <unistd.h>
 
-/* The size of a page, at least: no smaller piece of memory is mapped by itself. */
-enum { PIECE_BYTES = 4096, LEAD_BYTES = 128 };
+enum { LEAD_BYTES = 128 };
 
 /* Set when process_vm_readv was refused, not for an address. */
 static atomic_bool is_refused;
 
 /* The system calls themselves: nothing that a sanitizer, or a preloaded library, has put around
- * them is in the way. */
+ * them is in the way.  And an old glibc remembers the pid, which a clone(2) changes. */
 static long read_by_kernel(uint64_t addr, void *to, size_t size)
 {
     struct iovec local = {to, size}, remote = {(void *)(uintptr_t)addr, size};
-    return syscall(SYS_process_vm_readv, getpid(), &local, 1UL, &remote, 1UL, 0UL);
+    return syscall(SYS_process_vm_readv, syscall(SYS_getpid), &local, 1UL, &remote, 1UL, 0UL);
 }
 
+/* Whether the aligned word at ADDR is there. */
 static bool is_there(uint64_t addr)
 {
     enum { NO_SUCH_CHANGE = -1, KERNEL_SIGSET_BYTES = 8 };
@@ -33,14 +33,18 @@ static bool is_there(uint64_t addr)
     return result == -1 && errno == EINVAL;
 }
 
-/* Whether the SIZE bytes at ADDR, at least 8, are there: the words at both ends of each piece. */
-static bool are_there(uint64_t addr, size_t size)
+/* Whether all from FROM up to TO is there: a word in each piece. */
+static bool are_there(uint64_t from, uint64_t to)
 {
-    const uint64_t last = addr + size - sizeof(uint64_t);
-    for (uint64_t at = addr; at < last; at += PIECE_BYTES)
-        if (!is_there(at))
+    for (uint64_t at = from; at < to; at = (at / PIECE_BYTES + 1) * PIECE_BYTES)
+        if (!is_there(at / sizeof at * sizeof at))
             return false;
-    return is_there(last);
+    return true;
+}
+
+bool ju_memory_is_there(uint64_t addr, size_t size)
+{
+    return addr + size >= addr && are_there(addr, addr + size);
 }
 
 /* It is another thread's or frame's memory, of which sanitizers know better than to let it be read.
@@ -66,9 +70,10 @@ bool ju_memory_read_there(uint64_t addr, void *to, size_t size)
         long got = read_by_kernel(addr, to, size);
         if (got >= 0 || errno == EFAULT)
             return got == (long)size;
-        atomic_store_explicit(&is_refused, true, memory_order_relaxed);
+        if (errno != ENOMEM)
+            atomic_store_explicit(&is_refused, true, memory_order_relaxed);
     }
-    if (!are_there(addr, size))
+    if (!are_there(addr, addr + size))
         return false;
     copy(to, addr, size);
     return true;
@@ -76,50 +81,63 @@ bool ju_memory_read_there(uint64_t addr, void *to, size_t size)
 
 /* ---- The stack that this thread is running on ---- */
 
-/* This thread's stack has been confirmed from here up to its top. */
+/* This thread's memory from here up to its stack's top has been there once, without a hole. */
 static JD_THREAD_DATA uint64_t known_from;
 /* And from this piece on it was not, or that was not the thread's stack. */
 static JD_THREAD_DATA uint64_t unknown_from;
 
+enum thread_kind { KIND_UNKNOWN, FIRST_THREAD, CREATED_THREAD };
+static JD_THREAD_DATA enum thread_kind thread_kind;
+
 extern __attribute__((weak)) void *__libc_stack_end; /* of the first thread; glibc */
 
-/* The nearest of the two above ADDR, or 0. */
-static uint64_t stack_top(uint64_t addr)
+/* The first thread's control block is not on its stack: other memory is below it. */
+static uint64_t stack_top(void)
 {
-    uint64_t first = &__libc_stack_end ? (uint64_t)(uintptr_t)__libc_stack_end : 0;
-    uint64_t other = (uint64_t)(uintptr_t)__builtin_thread_pointer();
-    if (first <= addr || (other > addr && other < first))
-        first = other;
-    return first > addr ? first / sizeof(uint64_t) * sizeof(uint64_t) : 0;
-}
-
-/* Whether all pieces from FROM up to TO are there. */
-static bool are_all_there(uint64_t from, uint64_t to)
-{
-    for (; from < to; from += PIECE_BYTES)
-        if (!is_there(from))
-            return false;
-    return true;
+    if (thread_kind == KIND_UNKNOWN)
+        thread_kind = syscall(SYS_gettid) == syscall(SYS_getpid) ? FIRST_THREAD : CREATED_THREAD;
+    uint64_t top = (uint64_t)(uintptr_t)__builtin_thread_pointer();
+    if (thread_kind == FIRST_THREAD)
+        top = &__libc_stack_end ? (uint64_t)(uintptr_t)__libc_stack_end : 0;
+    return top / sizeof(uint64_t) * sizeof(uint64_t);
 }
 
 void ju_memory_reader_begin(struct memory_reader *reader)
 {
     enum { MOST_BYTES = 8 << 20 }; /* to look at */
     const uint64_t here = (uint64_t)(uintptr_t)__builtin_frame_address(0);
-    const uint64_t from = here / PIECE_BYTES * PIECE_BYTES, top = stack_top(here);
+    const uint64_t from = here / PIECE_BYTES * PIECE_BYTES, top = stack_top();
     reader->own_start = reader->own_end = reader->start = 0;
+    reader->stack_start = reader->stack_end = 0;
     reader->bytes = 0;
-    if (from == unknown_from || top - from > MOST_BYTES)
+    if (from == unknown_from || top <= here || top - from > MOST_BYTES)
         return;
     const bool has_more = known_from > from || known_from == 0;
-    if (has_more && !are_all_there(from + PIECE_BYTES, known_from ? known_from : top)) {
+    if (has_more && !are_there(from + PIECE_BYTES, known_from ? known_from : top)) {
         unknown_from = from;
         return;
     }
     if (has_more)
         known_from = from;
-    reader->own_start = from;
-    reader->own_end = top;
+    reader->own_start = from; /* where this function's own frame is */
+    reader->own_end = from + PIECE_BYTES < top ? from + PIECE_BYTES : top;
+    reader->stack_start = from;
+    reader->stack_end = top;
+}
+
+/* Have the piece of the stack with ADDR among those that are read in place.  What was there in an
+ * earlier call need not be there now: this may be a coroutine's stack, and ADDR in memory between
+ * the two that was freed. */
+static bool confirm(struct memory_reader *reader, uint64_t addr)
+{
+    const uint64_t piece = addr / PIECE_BYTES * PIECE_BYTES;
+    if (!is_there(piece))
+        return false;
+    if (piece != reader->own_end)
+        reader->own_start = piece;
+    reader->own_end =
+        piece + PIECE_BYTES < reader->stack_end ? piece + PIECE_BYTES : reader->stack_end;
+    return true;
 }
 
 /* ---- Others ---- */
@@ -148,6 +166,11 @@ static bool has(const struct memory_reader *reader, uint64_t addr, size_t size)
 bool ju_memory_read_word(struct memory_reader *reader, uint64_t addr, uint64_t *word)
 {
     const size_t size = sizeof *word;
+    if (addr % size == 0 && addr >= reader->stack_start && addr < reader->stack_end &&
+        confirm(reader, addr)) {
+        *word = memory_word_in_place(addr);
+        return true;
+    }
     if (!has(reader, addr, size) && (!fill(reader, addr) || !has(reader, addr, size)))
         return ju_memory_read_there(addr, word, size);
     memcpy(word, reader->window + (addr - reader->start), size);

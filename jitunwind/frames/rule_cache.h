@@ -5,7 +5,7 @@
  * cache.  A cache is lost if its walk never ends (a longjmp out of a handler).
  *
  * A rule of the registry is valid until something is removed from any arena.  A native rule is
- * valid as long as glibc's _dl_find_object finds the same file and the FDE has the same bytes.
+ * valid as long as the same file has the address and the FDE has the same bytes.
  */
 #ifndef JITUNWIND_RULE_CACHE_H
 #define JITUNWIND_RULE_CACHE_H
@@ -19,7 +19,7 @@ enum { CACHED_RULES = 512, RULE_CACHES = 8, CACHED_FDE_WORDS = 2 };
 struct cached_rule {
     uint64_t addr;    /* of the last byte of the call, or of the interrupted instruction; 0: none */
     uint64_t removed; /* for a rule of the registry: ju_removed at the lookup */
-    const void *file; /* for a native rule: the file's .eh_frame_hdr */
+    uint64_t file;    /* for a native rule: the file's .eh_frame_hdr; or 0 */
     const uint8_t *fde;
     uint64_t fde_words[CACHED_FDE_WORDS];
     struct frame_rule rule;

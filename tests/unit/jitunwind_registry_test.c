@@ -358,10 +358,11 @@ static void test_entries_that_overlap_by_a_byte_are_refused(void **state)
     expect_refused(0, 64, 63, 64);
 }
 
-static void test_entries_that_are_not_in_order_are_refused(void **state)
+static void test_entries_that_overlap_and_are_not_in_order_are_refused(void **state)
 {
     (void)state;
-    expect_refused(32, 64, 0, 32);
+    expect_refused(31, 64, 0, 32);
+    expect_refused(63, 64, 0, 64);
 }
 
 /* The CFA's offset for each byte of the function; of what no entry tells of there is no rule. */
@@ -392,6 +393,38 @@ static void test_bytes_before_between_and_behind_entries_have_no_rule(void **sta
 {
     (void)state;
     expect_offsets((const uint64_t[]){1, 32}, (const uint64_t[]){33, 63});
+}
+
+static void test_entries_in_descending_order(void **state)
+{
+    (void)state;
+    expect_offsets((const uint64_t[]){32, 64}, (const uint64_t[]){0, 32});
+    expect_offsets((const uint64_t[]){33, 63}, (const uint64_t[]){1, 32});
+}
+
+/* As many as a shuffle of the function's bytes has, each with an offset of its own. */
+static void test_entries_in_any_order(void **state)
+{
+    enum { ENTRIES = 64, STEP = 37 };
+    struct jitunwind *arena = arena_open();
+    uint8_t bytes[24 + ENTRIES * 32];
+    struct byte_sink sink = byte_sink_over(bytes, sizeof bytes);
+    struct jitunwind_code code = JITUNWIND_CODE_INIT;
+    (void)state;
+    put_cie(&sink);
+    for (uint64_t i = 0; i < ENTRIES; i++) {
+        const uint64_t at = i * STEP % ENTRIES;
+        put_entry(&sink, at, at + 1, (uint8_t)(at + 1));
+    }
+    assert_false(sink.overflow);
+    code.addr = ARENA_START;
+    code.bytes = ENTRIES;
+    code.eh_frame = bytes;
+    code.eh_frame_bytes = sink.size;
+    assert_int_equal(jitunwind_add(arena, &code), 0);
+    for (uint64_t at = 0; at < ENTRIES; at++)
+        assert_int_equal(cfa_offset_at(arena, ARENA_START + at), at + 1);
+    jitunwind_close(arena);
 }
 
 /* An entry of the neighbour's, as in a section for more than one function. */
@@ -441,6 +474,19 @@ static void test_an_entry_that_is_cut_behind_a_sound_one_is_refused(void **state
     expect_table_refused(&sink);
 }
 
+static void test_an_entry_that_is_cut_behind_unordered_ones_is_refused(void **state)
+{
+    uint8_t bytes[128];
+    struct byte_sink sink = byte_sink_over(bytes, sizeof bytes);
+    (void)state;
+    put_cie(&sink);
+    put_entry(&sink, 32, 48, 16);
+    put_entry(&sink, 0, 32, 32);
+    put_entry(&sink, 48, 64, 32);
+    sink.size--;
+    expect_table_refused(&sink);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -457,12 +503,15 @@ int main(void)
         cmocka_unit_test(test_damaged_tables),
         cmocka_unit_test(test_readers_and_a_writer),
         cmocka_unit_test(test_entries_that_overlap_by_a_byte_are_refused),
-        cmocka_unit_test(test_entries_that_are_not_in_order_are_refused),
+        cmocka_unit_test(test_entries_that_overlap_and_are_not_in_order_are_refused),
+        cmocka_unit_test(test_entries_in_descending_order),
+        cmocka_unit_test(test_entries_in_any_order),
         cmocka_unit_test(test_entries_that_touch),
         cmocka_unit_test(test_bytes_before_between_and_behind_entries_have_no_rule),
         cmocka_unit_test(test_entries_of_code_beside_the_function_are_left_out),
         cmocka_unit_test(test_an_entry_that_can_not_be_run_is_refused),
         cmocka_unit_test(test_an_entry_that_is_cut_behind_a_sound_one_is_refused),
+        cmocka_unit_test(test_an_entry_that_is_cut_behind_unordered_ones_is_refused),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
