@@ -134,13 +134,33 @@ RISCV64    := $(patsubst tests/producers/%.c,$(BUILD)/riscv64/%,$(RISCV64_SRC))
 STATIC     := $(patsubst %,$(BUILD)/static/%,unwind_shapes tinyjit thread_turns)
 BENCH      := $(patsubst bench/%.c,$(BUILD)/bench/%,$(wildcard bench/*.c))
 
-.PHONY: all libraries dist demo check check-live check-all check-tests live-tests both-builds tests mutants recordings check-new-perf \
+.PHONY: all agents libraries dist demo check check-live check-all check-tests live-tests both-builds tests mutants recordings check-new-perf \
         setup-build setup-demo setup-check setup-live setup-runtimes bench bench-quick bench-diff bench-diff-quick docs-pictures fuzz fuzzers torture tsan \
         install install-command install-libraries uninstall manuals library-manuals static tarball deb clean format rooms FORCE
 .DELETE_ON_ERROR:
 .SECONDARY:
 
-all: libraries $(BUILD)/perfjit
+all: libraries $(BUILD)/perfjit agents
+
+# ---- Agents, which a runtime loads ----
+#
+# Java's needs the headers of any JDK.  Where there is none it is left out, and that is said.
+JDK := $(firstword $(patsubst %/include/jvmti.h,%,$(wildcard $(if $(JAVA_HOME),$(JAVA_HOME)/include/jvmti.h) /usr/lib/jvm/*/include/jvmti.h \
+           $(dir $(shell readlink -f "$$(command -v javac)" 2>/dev/null))../include/jvmti.h)))
+JAVA_AGENT     := $(BUILD)/libperfjit-java.so
+JAVA_AGENT_SRC := $(wildcard agents/java/*.c)
+# These know nothing of Java's headers: units test them.
+JAVA_AGENT_OWN := $(patsubst %,agents/java/%.c,agent_options code_table frame_tables method_text vm_structs)
+AGENTS         := $(if $(JDK),$(JAVA_AGENT))
+agents: $(AGENTS)
+	@$(if $(JDK),:,echo 'No JDK: the agent for Java is left out (apt-get install default-jdk-headless or set JAVA_HOME)')
+-include $(patsubst %.c,$(BUILD)/%.d,$(JAVA_AGENT_SRC))
+# A linker must not see names of a copy of libjitdump that the program may have.
+$(call objects,$(JAVA_AGENT_SRC)): ALL_CPPFLAGS += -DJITDUMP_STATIC $(if $(JDK),-isystem $(JDK)/include -isystem $(JDK)/include/linux)
+$(JAVA_AGENT): $(call objects,$(JAVA_AGENT_SRC)) $(LIBJITDUMP)
+	@mkdir -p $(@D)
+	$(call brief,LD,$@)$(CC) -shared -pthread $(ALL_LDFLAGS) -Wl,-soname,$(@F) $^ -Wl,-z,defs -Wl,-z,now -Wl,--exclude-libs,ALL \
+	    -Wl,--as-needed -ldl -o $@
 
 # Make's names have no spaces: below a folder that has some there is no absolute name.
 ifeq ($(filter /%,$(BUILD))$(word 2,$(CURDIR)),)
@@ -258,6 +278,8 @@ PRODUCT := $(BUILD)/injector.a $(LIBJITDUMP) $(LIBPERFMAP)
 $(BUILD)/tests/%_test: $(BUILD)/tests/unit/%_test.o $(PRODUCT) $(LIBJITUNWIND)
 	@mkdir -p $(@D)
 	$(call brief,LD,$@)$(CC) -pthread $(ALL_LDFLAGS) -o $@ $^ -lcmocka $(INJECTOR_LIBS)
+
+$(BUILD)/tests/java_agent_test: $(call objects,$(JAVA_AGENT_OWN))
 
 # C++ is what throws.
 $(BUILD)/tests/jitunwind_exceptions_test: $(BUILD)/tests/unit/throwing.o
@@ -505,7 +527,7 @@ JITDUMP_HEADERS := jitdump.h cfi.h trampoline.h jitdump.hpp cfi.hpp memory.hpp
 made = $(notdir $(shell ls $(BUILD)/$(1) 2>/dev/null))
 manual_rows = $(foreach section,$(1),$(foreach page,$(call made,man/*.$(section)),MANDIR:man$(section)/$(page):644:$(BUILD)/man/$(page)))
 completion_rows = $(foreach file,$(call made,completions/$(2)/*),$(1):$(file):644:$(BUILD)/completions/$(2)/$(file))
-COMMAND_ROWS = BINDIR:perfjit:755:$(BUILD)/perfjit $(call manual_rows,1 5 7) \
+COMMAND_ROWS = BINDIR:perfjit:755:$(BUILD)/perfjit $(foreach agent,$(AGENTS),LIBDIR:perfjit/$(notdir $(agent)):755:$(agent)) $(call manual_rows,1 5 7) \
     $(call completion_rows,BASHDIR,bash) $(call completion_rows,ZSHDIR,zsh) $(call completion_rows,FISHDIR,fish)
 # Programs say <jitdump.h> as well, as in 0.1: it includes <jitdump/jitdump.h>.
 LIBRARY_ROWS = $(foreach header,$(JITDUMP_HEADERS),INCLUDEDIR:jitdump/$(header):644:jitdump/$(header)) \
@@ -542,7 +564,7 @@ put_all = $(foreach row,$(1),$(call put,$(subst :, ,$(row)))$(newline))
 remove_all = $(foreach row,$(1),rm -f $(call at,$(subst :, ,$(row)))$(newline))
 
 install: install-command install-libraries
-install-command: $(BUILD)/perfjit manuals
+install-command: $(BUILD)/perfjit agents manuals
 	$(call put_all,$(COMMAND_ROWS))
 install-libraries: libraries library-manuals
 	$(call put_all,$(LIBRARY_ROWS))

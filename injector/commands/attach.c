@@ -5,6 +5,7 @@
 #include "injector/commands/commands.h"
 
 #include "injector/run/attach/attachment.h"
+#include "injector/run/attach/java_agent.h"
 #include "injector/text/help_text.h"
 #include "injector/text/printable_text.h"
 
@@ -81,8 +82,8 @@ static error_t parse_option(int key, char *argument, struct argp_state *state)
 
 #define STATUS_DOC                                                                                 \
     "The process must link libjitdump and have been started with PERFJIT=attach in its "           \
-    "environment, or open its handle with JITDUMP_ATTACHABLE; only its user and root can do "      \
-    "this.\n\n"                                                                                    \
+    "environment, or open its handle with JITDUMP_ATTACHABLE; a JVM loads perfjit's agent.  "      \
+    "Only its user and root can do this.\n\n"                                                      \
     "Exit status:\n"                                                                               \
     "  0  done, or it was so already\n"                                                            \
     "  1  not done\n"                                                                              \
@@ -102,11 +103,22 @@ const struct argp detach_argp = {
     .args_doc = "PID",
     .doc = "Make a running process close the dump of its JIT code.\v" STATUS_DOC};
 
+/* A JVM has no libjitdump of its own. */
+static void load_agent(const struct attach_options *options)
+{
+    char text[JVM_TEXT_BYTES];
+    const pid_t pid = options->request.pid;
+    if (java_agent_is_for(pid) && java_agent_load(pid, text))
+        printable_line(stderr, "perfjit: %d: it can't load the agent for Java: %s", (int)pid, text);
+}
+
 static int run(const struct attach_options *options)
 {
     struct attachment attachment;
     struct findings findings = {0};
     int status = EXIT_FAILED;
+    if (options->request.wanted == ATTACH_ON)
+        load_agent(options);
     if (attachment_ask(&attachment, &options->request, &findings)) {
         printable_line(stderr, "perfjit: %s", findings.failure);
     } else {

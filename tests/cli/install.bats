@@ -28,6 +28,11 @@ library_files() { # LIBDIR INCLUDEDIR
     done
 }
 
+# Java's agent, which is there where a JDK was when it was built.
+agent_files() { # LIBDIR
+    [ ! -e "$BUILD/libperfjit-java.so" ] || echo "$1/perfjit/libperfjit-java.so"
+}
+
 # Pages and completions have tests of their own.
 without_pages() {
     grep -v '^\./[^ ]*/share/'
@@ -36,7 +41,7 @@ without_pages() {
 @test "make install puts everything in place, and nothing else" {
     make_here install DESTDIR="$PWD/root" PREFIX=/usr
     files_below root | without_pages >installed
-    (echo ./usr/bin/perfjit; library_files ./usr/lib ./usr/include) | sort | same installed /dev/stdin
+    (echo ./usr/bin/perfjit; agent_files ./usr/lib; library_files ./usr/lib ./usr/include) | sort | same installed /dev/stdin
     [ "$(readlink root/usr/lib/libjitdump.so)" = libjitdump.so.0 ]
     find root ! -type d ! -type l ! -perm -444 >unreadable
     same unreadable /dev/null
@@ -45,7 +50,7 @@ without_pages() {
 @test "the command and the libraries can be installed alone" {
     make_here install-command DESTDIR="$PWD/command" PREFIX=/usr
     files_below command | without_pages >installed
-    echo ./usr/bin/perfjit | same installed /dev/stdin
+    (echo ./usr/bin/perfjit; agent_files ./usr/lib) | same installed /dev/stdin
     make_here install-libraries DESTDIR="$PWD/libraries" PREFIX=/usr
     files_below libraries | without_pages >installed
     library_files ./usr/lib ./usr/include | sort | same installed /dev/stdin
@@ -55,7 +60,7 @@ without_pages() {
     local at=(PREFIX="/a b" BINDIR="/a b/the bin" LIBDIR="/li'b/x86 64" INCLUDEDIR="/a b/in&clude" MANDIR="/m a n" DATADIR="/d|a")
     make_here install DESTDIR="$PWD/the root" "${at[@]}"
     files_below "the root" | grep -v '^\./\(m a n\|d|a\)/' >installed
-    (echo './a b/the bin/perfjit'; library_files "./li'b/x86 64" './a b/in&clude') | sort | same installed /dev/stdin
+    (echo './a b/the bin/perfjit'; agent_files "./li'b/x86 64"; library_files "./li'b/x86 64" './a b/in&clude') | sort | same installed /dev/stdin
     grep -qx "libdir=/li'b/x86 64" "the root/li'b/x86 64/pkgconfig/jitdump.pc"
     grep -qx 'includedir=${prefix}/in&clude' "the root/li'b/x86 64/pkgconfig/jitdump.pc"
     make_here uninstall DESTDIR="$PWD/the root" "${at[@]}"

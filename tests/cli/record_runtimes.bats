@@ -284,8 +284,9 @@ while True:
     try: client = server.accept()[0]
     except OSError: continue
     client.setblocking(True)
-    print(client.recv(100), flush=True)
-    open("/tmp/perf-%d.map" % pid, "w").close()
+    request = client.recv(300)
+    print(request, flush=True)
+    if b"perfmap" in request: open("/tmp/perf-%d.map" % pid, "w").close()
     client.send(sys.argv[1].encode())
     client.close()
 END
@@ -298,6 +299,7 @@ END
 
 end_jvm() {
     kill $pid
+    wait $pid || : # the launcher is copied again
     rm -f /tmp/.java_pid$pid
     [ ! -e /tmp/.attach_pid$pid ]
 }

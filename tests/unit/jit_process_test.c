@@ -90,6 +90,28 @@ static void test_what_ran_already_inherits_nothing(void **state)
     assert_reads(NULL, 1);
 }
 
+static void test_code_is_late_where_the_agent_for_java_is_mapped(void **state)
+{
+    (void)state;
+    write_two(dump_path, PID, ms(1100), ms(1200));
+    put_marker(PID, "/usr/lib/perfjit/libperfjit-java.so", ms(900));
+    put_marker(PID, dump_path, ms(1000));
+    assert_reads(NULL, 1);
+    assert_int_equal(processes.items[0].load_slack_ns, ms(1000));
+    assert_true(processes.items[0].unloads_in_time);
+}
+
+static void test_code_of_others_is_hardly_late(void **state)
+{
+    (void)state;
+    write_two(dump_path, PID, ms(1100), ms(1200));
+    put_marker(PID, "/usr/lib/libperfjit-java.so.old", ms(900));
+    put_marker(PID, dump_path, ms(1000));
+    assert_reads(NULL, 1);
+    assert_int_equal(processes.items[0].load_slack_ns, ms(2));
+    assert_false(processes.items[0].unloads_in_time);
+}
+
 /* ---- Inheritance ---- */
 
 static void test_only_a_child_with_records_over_the_code_counts(void **state)
@@ -293,6 +315,8 @@ int main(void)
         PROCESS_TEST(test_a_dump_written_after_the_process_ended),
         PROCESS_TEST(test_threads_go_on_without_the_main_thread),
         PROCESS_TEST(test_what_ran_already_inherits_nothing),
+        PROCESS_TEST(test_code_is_late_where_the_agent_for_java_is_mapped),
+        PROCESS_TEST(test_code_of_others_is_hardly_late),
         PROCESS_TEST(test_only_a_child_with_records_over_the_code_counts),
         PROCESS_TEST(test_many_idle_children_cost_nothing),
         PROCESS_TEST(test_without_a_process_there_is_nothing_to_inherit),

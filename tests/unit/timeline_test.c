@@ -452,6 +452,40 @@ static void test_no_stamp_is_late_where_code_was_unloaded(void **state)
     assert_plays("5 14 17", "3:1000-1100=f0 15:1000-1100=gone 20:1000-1100=f1", "");
 }
 
+static void test_where_unloads_are_in_time_a_stamp_may_be_late(void **state)
+{
+    (void)state;
+    built.process.load_slack_ns = 7;
+    built.process.unloads_in_time = true;
+    build_load(&built, 3, 0x1000, 0x100);
+    build_unload(&built, 15, 0);
+    build_load(&built, 20, 0x1000, 0x100);
+    assert_plays("5 14 17", "3:1000-1100=f0 15:1000-1100=gone 17:1000-1100=f1", "");
+}
+
+static void test_late_stamp_reaches_back_to_the_unload_at_most(void **state)
+{
+    (void)state;
+    built.process.load_slack_ns = 7;
+    built.process.unloads_in_time = true;
+    build_load(&built, 3, 0x1000, 0x100);
+    build_unload(&built, 15, 0);
+    build_load(&built, 20, 0x1000, 0x100);
+    assert_plays("5 14", "3:1000-1100=f0 15:1000-1100=gone 15:1000-1100=f1", "");
+}
+
+static void test_late_stamp_reaches_behind_memory_that_grew(void **state)
+{
+    (void)state;
+    built.process.load_slack_ns = 30;
+    built.process.unloads_in_time = true;
+    build_map(&built, 5, 0x1000, 0x1000, "//anon");
+    build_map(&built, 15, 0x1000, 0x2000, "//anon");
+    build_load(&built, 20, 0x1000, 0x100);
+    build_load(&built, 21, 0x2000, 0x100);
+    assert_plays("4 7 14 17", "7:1000-1100=f0 16:1000-1100=f0 17:2000-2100=f1", "");
+}
+
 static void test_late_stamp_takes_nothing_from_an_owner(void **state)
 {
     (void)state;
@@ -515,6 +549,9 @@ int main(void)
         TIMELINE_TEST(test_exec_ends_all_code),
         TIMELINE_TEST(test_sample_shortly_before_a_load_sees_it),
         TIMELINE_TEST(test_no_stamp_is_late_where_code_was_unloaded),
+        TIMELINE_TEST(test_where_unloads_are_in_time_a_stamp_may_be_late),
+        TIMELINE_TEST(test_late_stamp_reaches_back_to_the_unload_at_most),
+        TIMELINE_TEST(test_late_stamp_reaches_behind_memory_that_grew),
         TIMELINE_TEST(test_late_stamp_takes_nothing_from_an_owner),
         TIMELINE_TEST(test_late_stamp_reaches_back_to_the_last_map_or_fork_at_most),
     };

@@ -9,11 +9,15 @@
 #include "injector/log/owner/given_dump.h"
 #include "injector/log/perf_map/perf_map_source.h"
 #include "injector/recording/injected_map.h"
+#include "injector/text/file_name.h"
 #include "perfmap/perfmap.h"
 
 #include <inttypes.h>
 #include <string.h>
 #include <unistd.h>
+
+/* Where nobody had a function's addresses before, they can only be its own. */
+#define AGENT_SLACK_NS UINT64_C(1000000000)
 
 /* A log that was made already can be taken over if there is none yet. */
 static bool take_log(struct jit_process *process, struct dump_claim *claim,
@@ -131,11 +135,26 @@ static void find_trailer_record(struct jit_process *process, const struct record
         records_any_trailer(records, &process->trailer_record);
 }
 
+/* perfjit's agent for Java is told of code by a thread that has others before it, and waits for a
+ * processor as all do. */
+static bool has_java_agent(const struct jit_process *process)
+{
+    static const char agent[] = "libperfjit-java.so";
+    for (size_t i = 0; i < process->map_count; i++)
+        if (strcmp(file_name_of(process->maps[i].map.filename), agent) == 0)
+            return true;
+    return false;
+}
+
 static int finish(struct jit_process *process, const struct records *records,
                   struct findings *findings)
 {
     process->maps = process_life_maps(records, process->pid, process->begin, process->next,
                                       &process->map_count);
+    if (has_java_agent(process)) {
+        process->load_slack_ns = AGENT_SLACK_NS;
+        process->unloads_in_time = true;
+    }
     find_trailer_record(process, records);
     if (code_log_sort(&process->log, findings))
         return -1;

@@ -29,7 +29,11 @@ struct player {
     struct address_map mapped_since; /* index into times: when the addresses were mapped last */
     struct address_map logged;       /* any function of the log, at any time; if LOGGED_READ */
     bool logged_read;
-    struct address_map vacated; /* some function that was there has been unloaded or moved */
+    struct address_map vacated; /* some function that was there has been unloaded or moved: the
+                                 * number of samples before that */
+    const struct recorded_map *
+        *grown; /* of a process whose unloads are in time: all its mappings */
+    size_t grown_count, grown_capacity;
     uint64_t *times;
     size_t time_count, time_capacity;
     uint64_t

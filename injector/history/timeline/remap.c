@@ -239,6 +239,30 @@ static int play_text(struct player *player, const struct recorded_map *map)
                : 0;
 }
 
+/* The same, of parts that no mapping of the same memory covered: the kernel joins memory that
+ * grows, and tells of all of it.  What was sampled in the others before is shown anew then. */
+static int set_grown_since(struct player *player, const struct recorded_map *map)
+{
+    uint64_t start = map->map.start, end = map->map.start + map->map.len;
+    if (!player->process->unloads_in_time)
+        return set_mapped_since(player, start, end, map->time_ns + 1);
+    if (array_reserve(player->grown, player->grown_count, player->grown_capacity))
+        return -1;
+    player->grown[player->grown_count++] = map;
+    while (start < end) {
+        struct address_place place;
+        const struct address_range *range = address_map_find(&player->backed, start, &place);
+        const bool known = range && range->start <= start;
+        uint64_t stop = !range || range->start >= end ? end : known ? range->end : range->start;
+        stop = stop < end ? stop : end;
+        if ((!known || !is_same_memory(&map->map, player->mappings[range->value])) &&
+            set_mapped_since(player, start, stop, map->time_ns + 1))
+            return -1;
+        start = stop;
+    }
+    return 0;
+}
+
 int player_play_map(struct player *player, uint32_t index)
 {
     const struct recorded_map *map = &player->process->maps[index];
@@ -255,8 +279,5 @@ int player_play_map(struct player *player, uint32_t index)
     if (drop ? drop_record(player->timeline, map->record.offset) || restore_new_parts(player, index)
              : player_end_moment(player) || (map->late && note_late(player, index)))
         return -1;
-    return player_set_backed(player, start, end, map) ||
-                   set_mapped_since(player, start, end, map->time_ns + 1)
-               ? -1
-               : 0;
+    return set_grown_since(player, map) || player_set_backed(player, start, end, map) ? -1 : 0;
 }

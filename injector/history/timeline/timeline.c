@@ -65,6 +65,23 @@ static bool is_repeated(const struct player *player, const struct jit_function *
            memcmp(old->code, function->code, (size_t)function->size) == 0;
 }
 
+/* Since when nobody has the addresses [START, END), which somebody had: TIME_NS, unless unloads are
+ * in time.  Then no code that was unloaded runs there. */
+static uint64_t vacant_since(const struct player *player, uint64_t start, uint64_t end,
+                             uint64_t time_ns)
+{
+    uint64_t since = 0;
+    struct address_place place;
+    const struct address_range *range = address_map_find(&player->vacated, start, &place);
+    for (; range && range->start < end; range = address_map_next(&player->vacated, &place)) {
+        if (!player->process->unloads_in_time || range->value >= player->samples_passed)
+            return time_ns;
+        const uint64_t sample_ns = player->sample_times_ns[range->value];
+        since = sample_ns > since ? sample_ns : since;
+    }
+    return since;
+}
+
 /* Since when FUNCTION, logged at TIME_NS, had its addresses to itself: at most the slack, and not
  * before they were mapped. TIME_NS, if somebody else has them or had them: code that was unloaded,
  * or not logged, may have run there. */
@@ -76,10 +93,11 @@ static uint64_t exclusive_since(const struct player *player, const struct jit_fu
     uint64_t since = time_ns > slack ? time_ns - slack : 0;
     if (since < player->process->log.history.begin_ns)
         since = player->process->log.history.begin_ns;
-    if (address_map_meets(&player->owners, function->addr, end) ||
-        address_map_meets(&player->vacated, function->addr, end))
+    if (address_map_meets(&player->owners, function->addr, end))
         return time_ns;
     since = since > player->began_ns ? since : player->began_ns;
+    const uint64_t vacant = vacant_since(player, function->addr, end, time_ns);
+    since = since > vacant ? since : vacant;
     struct address_place place;
     const struct address_range *range =
         address_map_find(&player->mapped_since, function->addr, &place);
@@ -112,6 +130,14 @@ static int load_early(struct player *player, uint32_t index, uint64_t sample_ns)
             player, (struct change){sample_ns, function->addr, end, CHANGE_FUNCTION, index}) ||
         player_set_generation(player, index))
         return -1;
+    for (size_t i = player->grown_count; i && player->grown[i - 1]->time_ns >= sample_ns; i--) {
+        const struct perf_map *map = &player->grown[i - 1]->map;
+        struct change again = {player->grown[i - 1]->time_ns + 1, function->addr, end,
+                               CHANGE_FUNCTION, index};
+        if (map->start < end && map->start + map->len > function->addr &&
+            player_add_early_change(player, again))
+            return -1;
+    }
     return address_map_set(&player->owners, function->addr, end, index);
 }
 
@@ -186,7 +212,8 @@ static int vacate(struct player *player, uint64_t start, uint64_t end, uint32_t 
         owned.start = owned.start < start ? start : owned.start;
         owned.end = owned.end > end ? end : owned.end;
         if (add_unloaded(&player->moment, &owned) ||
-            address_map_set(&player->vacated, owned.start, owned.end, 0) ||
+            address_map_set(&player->vacated, owned.start, owned.end,
+                            (uint32_t)player->samples_passed) ||
             address_map_clear(&player->owners, owned.start, owned.end))
             return -1;
         range = address_map_find(&player->owners, owned.end, &place);
@@ -483,6 +510,7 @@ static void free_player(struct player *player)
     address_map_free(&player->vacated);
     address_map_free(&player->logged);
     free(player->mappings);
+    free(player->grown);
     free(player->times);
     free(player->early);
     free(player->inherited);

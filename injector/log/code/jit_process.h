@@ -56,6 +56,7 @@ struct jit_process {
                                      * stands among the dumps, without data */
     struct perf_map_counts perf_map_counts;
     uint64_t load_slack_ns;          /* how long before its LOAD record a function may have run */
+    bool unloads_in_time;            /* no code runs once its unload was logged */
     const struct recorded_map *maps; /* of this life, by time, in the profile; markers included */
     size_t map_count;
     struct jit_fork *forks; /* by time */

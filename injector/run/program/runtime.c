@@ -105,8 +105,10 @@ const struct runtime runtimes[] = {
                {"php-last/perfjit.ini", "opcache.jit=tracing\nopcache.jit_debug=0x30\n"}},
      .differs = "PHP's JIT is off by default, and this run turns it on",
      .needs = "opcache"},
-    /* HotSpot writes a perf map when it ends, which no kill -9 lets it write; it says so on stderr.
-     * OpenJ9 does so while it runs, by -XX:+PerfTool (its documentation). */
+    /* The agent logs code as it is compiled, with lines and inlined calls.  HotSpot also writes a
+     * perf map when it ends, which no kill -9 lets it write, of stubs that no agent hears of; it
+     * says on stderr that it was told.  OpenJ9 does so while it runs, by -XX:+PerfTool (its
+     * documentation). */
     {.name = "java",
      .programs = {"java", "javac", "jshell", "mvn", "gradle", "gradlew", "mvnw", "kotlin", "scala",
                   "clojure", "groovy"},
@@ -115,7 +117,10 @@ const struct runtime runtimes[] = {
                   APPEND("JAVA_TOOL_OPTIONS", "-XX:+UnlockDiagnosticVMOptions"),
                   APPEND("JAVA_TOOL_OPTIONS", "-XX:+DumpPerfMapAtExit"),
                   APPEND("JAVA_TOOL_OPTIONS", "-XX:+PerfTool"),
-                  APPEND("JAVA_TOOL_OPTIONS", "-XX:+PreserveFramePointer")},
+                  APPEND("JAVA_TOOL_OPTIONS", "-XX:+PreserveFramePointer"),
+                  APPEND("JAVA_TOOL_OPTIONS", "-XX:+DebugNonSafepoints"),
+                  APPEND("JAVA_TOOL_OPTIONS", "-agentpath:%a")},
+     .agent = "libperfjit-java.so",
      .writes_map_on_request = true,
      .needs = "JDK 17 or later"},
     /* 3.12 writes a perf map by the first; 3.13 and later prefer the dump by the second, which has

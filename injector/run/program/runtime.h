@@ -15,7 +15,8 @@ enum switch_kind {
     SWITCH_ARGUMENT, /* a word behind the program's name */
 };
 
-/* In TEXT %d is the directory for dumps, and %c that of files for this run. */
+/* In TEXT %d is the directory for dumps, %c that of files for this run, and %a the agent: without
+ * one the switch is left out. */
 struct runtime_switch {
     enum switch_kind kind;
     const char *variable; /* NULL: an argument */
@@ -32,7 +33,7 @@ struct runtime_file {
 };
 
 enum {
-    RUNTIME_SWITCHES_MOST = 7,
+    RUNTIME_SWITCHES_MOST = 9,
     RUNTIME_FILES_MOST = 3,
     RUNTIME_NAMES_MOST = 12,
     RUNTIME_ALONE_MOST = 3
@@ -47,6 +48,7 @@ struct runtime {
     struct runtime_file files[RUNTIME_FILES_MOST];
     bool copies_stacks; /* without being asked for: frame pointers would not lead to its code */
     bool writes_here;   /* it writes to the directory where it runs; where it can't, it prints */
+    const char *agent;  /* a library that it loads (agent_file.h); or NULL */
     bool writes_map_on_request;      /* java_map.h */
     const struct runtime *elsewhere; /* with switches of the program itself for that; or NULL */
     const char *alone_programs[RUNTIME_ALONE_MOST]; /* that take these words as arguments alone: */

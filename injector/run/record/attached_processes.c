@@ -5,6 +5,7 @@
 #include "injector/run/record/attached_processes.h"
 
 #include "injector/files/undo_list.h"
+#include "injector/run/attach/java_agent.h"
 #include "injector/run/attach/java_map.h"
 #include "injector/run/program/program.h"
 #include "injector/text/printable_text.h"
@@ -112,14 +113,14 @@ static void ask(const struct record_options *options, struct attachment *attachm
     findings_free(&trouble);
 }
 
-/* A JVM writes all code that is alive: before perf begins, for it may end meanwhile, and once more
- * when perf has ended. */
-static void ask_java(const struct record_options *options, enum attached_map *map, uint64_t *undo,
-                     pid_t pid)
+/* A JVM that can't load the agent writes all code that is alive: before perf begins, for it may end
+ * meanwhile, and once more when perf has ended. */
+static void ask_for_map(const struct record_options *options, enum attached_map *map,
+                        uint64_t *undo, pid_t pid)
 {
-    char text[JAVA_MAP_TEXT_BYTES];
+    char text[JVM_TEXT_BYTES];
     const struct runtime *runtime = program_of_process(pid);
-    if (!runtime || !runtime->writes_map_on_request || options->no_runtime)
+    if (!runtime || !runtime->writes_map_on_request)
         return;
     const bool was_there = java_map_is_there(pid);
     *undo = was_there ? 0 : add_undo("java-map", pid, "");
@@ -135,6 +136,20 @@ static void ask_java(const struct record_options *options, enum attached_map *ma
         printable_line(stderr,
                        "perfjit: -p %d: %s writes its perf map on request, now and at the end",
                        (int)pid, runtime->name);
+}
+
+/* Whether PID has the agent from now on. */
+static bool load_agent(const struct record_options *options, pid_t pid)
+{
+    char text[JVM_TEXT_BYTES];
+    if (options->no_runtime || !java_agent_is_for(pid))
+        return false;
+    if (java_agent_load(pid, text) == 0)
+        return true;
+    if (!options->quiet)
+        printable_line(stderr, "perfjit: -p %d: no agent in it, so no inlined calls: %s", (int)pid,
+                       text);
+    return false;
 }
 
 /* Once it is detached, it does not tell its dump any more. */
@@ -164,9 +179,11 @@ int attached_processes_begin(struct attached_processes *processes,
         struct attachment *attachment = &processes->items[processes->count];
         attachment->root = -1;
         processes->undos[processes->count++] = add_undo("attached", options->pids[i], "");
+        const bool has_agent = load_agent(options, options->pids[i]);
         ask(options, attachment, options->pids[i], findings);
         know_dump(attachment, &processes->undos[i]);
-        ask_java(options, &processes->maps[i], &processes->map_undos[i], options->pids[i]);
+        if (!options->no_runtime && (!has_agent || !attachment_good(attachment)))
+            ask_for_map(options, &processes->maps[i], &processes->map_undos[i], options->pids[i]);
         if (attachment->interrupted)
             return report_failure(findings, "interrupted before perf record had begun");
     }
@@ -175,7 +192,7 @@ int attached_processes_begin(struct attached_processes *processes,
 
 void attached_processes_end(const struct attached_processes *processes)
 {
-    char text[JAVA_MAP_TEXT_BYTES];
+    char text[JVM_TEXT_BYTES];
     for (size_t i = 0; i < processes->count; i++) {
         if (processes->maps[i] != MAP_NOT_ASKED) /* one that has ended has written the first */
             java_map_write(processes->options->pids[i], text);

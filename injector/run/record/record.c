@@ -145,6 +145,11 @@ static int tell_runtime(const struct record_run *run, const struct runtime *runt
     int result = ferror(stream) | fclose(stream);
     if (!result)
         printable_line(stderr, "perfjit: %s: %s", runtime->name, text);
+    if (!result && runtime->agent && !run->environment.agent)
+        printable_line(stderr,
+                       "perfjit: %s: %s is not installed where it can load it: names are those of "
+                       "the perf map that it writes at its end, without inlined calls and lines",
+                       runtime->name, runtime->agent);
     if (!result && runtime->differs)
         printable_line(stderr,
                        "perfjit: %s: %s. --runtime none records the program as it runs without "

@@ -2,9 +2,11 @@
 #include "injector/run/record/runtime_environment.h"
 
 #include "injector/text/file_name.h"
+#include "injector/run/program/agent_file.h"
 
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 extern char **environ;
 
@@ -87,6 +89,10 @@ static char *written_out(const struct runtime_environment *environment, const ch
             const struct run_folder *folder = environment->folder;
             fputs(run_folder_seen(folder, text[1] == 'd' ? folder->dumps : folder->settings),
                   stream);
+            text++;
+        } else if (text[0] == '%' && text[1] == 'a') {
+            const bool quoted = strchr(environment->agent, ' ') != NULL;
+            fprintf(stream, quoted ? "'%s'" : "%s", environment->agent);
             text++;
         } else if (*text == '*') {
             fputs(own ? own : "", stream);
@@ -273,10 +279,23 @@ static void apply(struct runtime_environment *environment, const struct runtime_
     free(text);
 }
 
+/* Whether ONE can be set: a runtime that is told to load what it can't load does not start. */
+static bool is_for_this(const struct runtime_environment *environment,
+                        const struct runtime_switch *one)
+{
+    return (!one->only_stacks || environment->copies_stacks) &&
+           (environment->agent || !strstr(one->text, "%a"));
+}
+
 int runtime_environment_add(struct runtime_environment *environment, const struct runtime *runtime)
 {
+    const struct wrapped_command *command = &environment->command;
+    free(environment->agent);
+    environment->agent = runtime->agent ? agent_file_find(runtime->agent, environment->folder->root,
+                                                          command->user || geteuid() == 0)
+                                        : NULL;
     for (size_t i = 0; i < RUNTIME_SWITCHES_MOST && runtime->switches[i].kind; i++)
-        if (!runtime->switches[i].only_stacks || environment->copies_stacks)
+        if (is_for_this(environment, &runtime->switches[i]))
             apply(environment, &runtime->switches[i]);
     return environment->no_memory ? -1 : 0;
 }
@@ -370,5 +389,6 @@ void runtime_environment_free(struct runtime_environment *environment)
     free(environment->variables);
     free(environment->words);
     free(environment->told);
+    free(environment->agent);
     *environment = (struct runtime_environment){0};
 }

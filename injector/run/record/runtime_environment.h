@@ -13,6 +13,7 @@ struct runtime_environment {
     struct wrapped_command command; /* of these */
     char *told;                     /* the settings, for a person: "NODE_OPTIONS=--perf-prof ..." */
     const struct run_folder *folder;
+    char *agent;        /* the runtime's, which it can load: owned; or NULL */
     size_t front_bytes; /* of the words that stand in front of the user's own */
     bool copies_stacks;
     bool no_memory;

@@ -1,0 +1,405 @@
+/* The agent for JVMs: it tells libjitdump of the code that HotSpot compiles.
+ *
+ *     java -agentpath:LIBDIR/perfjit/libperfjit-java.so App       from the start
+ *     perfjit attach PID, or jcmd PID JVMTI.agent_load LIBRARY    while it runs
+ *
+ * Events come from any thread, several at once.  No lock is held while JVMTI is called: it may wait
+ * for a safepoint.  Events are off while there is no dump. */
+#include "agents/java/agent_options.h"
+#include "agents/java/code_table.h"
+#include "agents/java/frame_tables.h"
+#include "agents/java/inline_rows.h"
+#include "agents/java/java_method.h"
+#include "agents/java/method_text.h"
+#include "agents/java/vm_structs.h"
+#include "jitdump/jitdump.h"
+
+#include <jvmti.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+/* Asked for by another process, which waits for it. */
+enum { POLL_MS = 50, END_MS = 1000 };
+
+static struct agent {
+    JavaVM *vm;
+    jvmtiEnv *jvmti; /* NULL: the agent is not loaded */
+    struct jitdump *dump;
+    struct agent_options options;
+    struct vm_structs structs;
+    pthread_mutex_t lock;
+    struct code_table table; /* under LOCK */
+    atomic_bool logs;        /* events are on */
+    atomic_bool ends;
+    atomic_uint inside; /* calls that may use DUMP */
+} agent = {.lock = PTHREAD_MUTEX_INITIALIZER};
+
+/* Every use of the dump stands between these: it is closed when nobody is inside. */
+static bool begin_use(void)
+{
+    atomic_fetch_add(&agent.inside, 1);
+    if (!atomic_load(&agent.ends))
+        return true;
+    atomic_fetch_sub(&agent.inside, 1);
+    return false;
+}
+
+static void end_use(void)
+{
+    atomic_fetch_sub(&agent.inside, 1);
+}
+
+static void wait_ms(long ms)
+{
+    nanosleep(&(struct timespec){ms / 1000, ms % 1000 * 1000000}, NULL);
+}
+
+/* ---- Code ---- */
+
+/* The name of a native method's wrapper.  All of MethodHandle.linkToStatic and its like have one
+ * jmethodID, so JVMTI has one signature for all of them; to be freed. */
+static char *name_of_wrapper(const struct java_method *method, const struct vm_code *code)
+{
+    char *name, *signature, *text;
+    if (!vm_method_texts(&agent.structs, code->method, &name, &signature))
+        return strdup(method->name);
+    text = method_text(method->class_signature, name, signature, agent.options.short_names);
+    free(name);
+    free(signature);
+    return text ? text : strdup(method->name);
+}
+
+/* A method's name, with the tier behind it that made this code of it; to be freed. */
+static char *name_of_code(const struct java_method *method, const struct vm_code *code)
+{
+    char *name;
+    if (!method)
+        return strdup("?");
+    if (!code->tier)
+        return name_of_wrapper(method, code);
+    return asprintf(&name, "%s [tier%d]", method->name, code->tier) < 0 ? NULL : name;
+}
+
+/* The unwind tables of CODE, whose BYTES were copied, into *UNWIND.  False: its frame is not known.
+ */
+static bool make_tables(struct jitdump_cfi *cfi, const struct vm_code *code, const uint8_t *bytes,
+                        bool keeps_rbp, struct jitdump_unwind *unwind)
+{
+    struct compiled_frame frame = {.code = bytes,
+                                   .size = code->end - code->begin,
+                                   .frame_bytes = code->frame_bytes,
+                                   .keeps_rbp = keeps_rbp};
+    const uint64_t normal = code->verified_entry - code->begin, osr = code->osr_entry - code->begin;
+    if (JITDUMP_HOST_ARCH != JITDUMP_X86_64 || agent.options.no_frames)
+        return false;
+    if ((code->verified_entry && normal < frame.size) || !code->is_compiled)
+        frame.entries[frame.entry_count++] = code->is_compiled ? normal : 0;
+    if (code->osr_entry && osr < frame.size && (!frame.entry_count || osr > normal))
+        frame.entries[frame.entry_count++] = osr;
+    return frame_tables_make(cfi, &frame, unwind);
+}
+
+static void log_code(const struct vm_code *code, uint64_t key, const char *name,
+                     const struct inline_rows *rows)
+{
+    struct jitdump_code added = JITDUMP_CODE_INIT;
+    added.name = name;
+    added.code_addr = code->begin;
+    added.code_size = code->end - code->begin;
+    added.bytes = (const void *)(uintptr_t)code->begin;
+    added.lines = rows->lines;
+    added.line_count = rows->line_count;
+    added.inlines = rows->inlines;
+    added.inline_count = rows->inline_count;
+    added.line_inlines = rows->inline_count ? rows->line_inlines : NULL;
+    struct jitdump_cfi *cfi = jitdump_cfi_new(JITDUMP_HOST_ARCH);
+    struct jitdump_unwind unwind;
+    uint8_t *copy =
+        malloc(added.code_size); /* other threads patch it, and the tables are of this */
+    if (copy) {
+        added.bytes = memcpy(copy, added.bytes, added.code_size);
+        if (make_tables(cfi, code, copy, code->is_compiled && code->tier == 0, &unwind))
+            added.unwind = &unwind;
+    }
+    struct known_code known = {.key = key, .addr = added.code_addr, .bytes = added.code_size};
+    jitdump_add_code(agent.dump, &added, &known.code_index);
+    jitdump_cfi_free(cfi);
+    free(copy);
+    if (known.code_index == JITDUMP_NO_CODE)
+        return;
+    pthread_mutex_lock(&agent.lock);
+    code_table_put(&agent.table, &known); /* without memory it is never unloaded, only replaced */
+    pthread_mutex_unlock(&agent.lock);
+}
+
+static void JNICALL on_load(jvmtiEnv *jvmti, jmethodID id, jint size, const void *addr,
+                            jint map_length, const jvmtiAddrLocationMap *map, const void *info)
+{
+    (void)map_length;
+    (void)map; /* INFO has the same, and inlined calls */
+    if (!begin_use())
+        return;
+    const uint64_t key = (uint64_t)(uintptr_t)addr;
+    struct java_methods methods = {.jvmti = jvmti,
+                                   .short_names = agent.options.short_names,
+                                   .no_lines = agent.options.no_lines};
+    struct inline_rows rows = {0};
+    struct vm_code code;
+    if (jitdump_is_on(agent.dump)) {
+        if (!vm_code_find(&agent.structs, key, &code) || !code.is_compiled)
+            code = (struct vm_code){.begin = key, .end = key + (uint64_t)size};
+        (*agent.vm)->GetEnv(agent.vm, (void **)&methods.jni, JNI_VERSION_1_6);
+        char *name = name_of_code(java_method_of(&methods, id), &code);
+        if (!agent.options.no_lines &&
+            !inline_rows_read(&rows, &methods, info, code.begin, key + (uint64_t)size))
+            inline_rows_free(&rows);
+        log_code(&code, key, name, &rows);
+        free(name);
+    }
+    inline_rows_free(&rows);
+    java_methods_free(&methods);
+    end_use();
+}
+
+static void JNICALL on_unload(jvmtiEnv *jvmti, jmethodID id, const void *addr)
+{
+    struct known_code known;
+    (void)jvmti;
+    (void)id; /* it may not be asked for any more */
+    if (!begin_use())
+        return;
+    pthread_mutex_lock(&agent.lock);
+    bool found = code_table_take(&agent.table, (uint64_t)(uintptr_t)addr, &known);
+    pthread_mutex_unlock(&agent.lock);
+    if (found)
+        jitdump_unload_code(agent.dump, known.code_index, known.addr, known.bytes);
+    end_use();
+}
+
+/* The unwind tables of the stub called NAME at ADDR into *UNWIND.  False: its frame is not known.
+ */
+static bool make_stub_tables(struct jitdump_cfi *cfi, const char *name, uint64_t addr,
+                             uint64_t bytes, struct jitdump_unwind *unwind)
+{
+    struct vm_code code;
+    const bool interprets = strcmp(name, "Interpreter") == 0;
+    if (agent.options.no_frames || JITDUMP_HOST_ARCH != JITDUMP_X86_64)
+        return false;
+    if (interprets || strcmp(name, "call_stub") == 0)
+        return frame_tables_of_rbp(cfi, bytes, interprets ? agent.structs.sender_sp_words : 0,
+                                   unwind);
+    const uint8_t *stub = (const uint8_t *)(uintptr_t)addr;
+    if (!vm_code_find(&agent.structs, addr, &code) || code.begin != addr ||
+        code.end - addr != bytes)
+        return false;
+    if (make_tables(cfi, &code, stub, false, unwind))
+        return true;
+    jitdump_cfi_reset(cfi);
+    return make_tables(cfi, &code, stub, true, unwind); /* C1's stubs save registers below rbp */
+}
+
+/* "I2C/C2I adapters(0xbbeb)" has the shape of its arguments: as in the perf map, it stays out. */
+static char *without_shape(const char *name)
+{
+    const char *shape = strstr(name, "(0x");
+    return strndup(name, shape ? (size_t)(shape - name) : strlen(name));
+}
+
+/* The interpreter, stubs, adapters. */
+static void JNICALL on_dynamic_code(jvmtiEnv *jvmti, const char *name, const void *addr, jint size)
+{
+    (void)jvmti;
+    struct jitdump_code added = JITDUMP_CODE_INIT;
+    struct jitdump_unwind unwind;
+    if (size <= 0 || !begin_use())
+        return;
+    struct jitdump_cfi *cfi = jitdump_cfi_new(JITDUMP_HOST_ARCH);
+    char *text = without_shape(name);
+    added.name = text ? text : name;
+    added.code_addr = (uint64_t)(uintptr_t)addr;
+    added.code_size = (uint64_t)size;
+    added.bytes = addr;
+    if (make_stub_tables(cfi, name, added.code_addr, added.code_size, &unwind))
+        added.unwind = &unwind;
+    jitdump_add_code(agent.dump, &added, NULL);
+    jitdump_cfi_free(cfi);
+    free(text);
+    end_use();
+}
+
+/* ---- On and off ---- */
+
+static void set_events(jvmtiEventMode mode)
+{
+    static const jvmtiEvent events[] = {JVMTI_EVENT_COMPILED_METHOD_UNLOAD,
+                                        JVMTI_EVENT_COMPILED_METHOD_LOAD,
+                                        JVMTI_EVENT_DYNAMIC_CODE_GENERATED};
+    for (size_t i = 0; i < sizeof events / sizeof *events; i++)
+        (*agent.jvmti)->SetEventNotificationMode(agent.jvmti, mode, events[i], NULL);
+    atomic_store(&agent.logs, mode == JVMTI_ENABLE);
+}
+
+/* All code that is there: events first, then nothing is missed in between. */
+static void emit_all(struct jitdump *dump, void *user)
+{
+    (void)dump;
+    (void)user;
+    set_events(JVMTI_ENABLE);
+    (*agent.jvmti)->GenerateEvents(agent.jvmti, JVMTI_EVENT_DYNAMIC_CODE_GENERATED);
+    (*agent.jvmti)->GenerateEvents(agent.jvmti, JVMTI_EVENT_COMPILED_METHOD_LOAD);
+}
+
+static void poll_dump(void)
+{
+    jitdump_poll(agent.dump, emit_all, NULL);
+    if (!atomic_load(&agent.logs) || jitdump_is_on(agent.dump))
+        return;
+    set_events(JVMTI_DISABLE);
+    pthread_mutex_lock(&agent.lock);
+    code_table_free(&agent.table);
+    pthread_mutex_unlock(&agent.lock);
+}
+
+/* The agent's thread: nothing else in a JVM runs now and then. */
+static void JNICALL serve(jvmtiEnv *jvmti, JNIEnv *jni, void *user)
+{
+    (void)jvmti;
+    (void)jni;
+    (void)user;
+    while (begin_use()) {
+        poll_dump();
+        end_use();
+        wait_ms(POLL_MS);
+    }
+}
+
+static void start_thread(JNIEnv *jni)
+{
+    jclass class = (*jni)->FindClass(jni, "java/lang/Thread");
+    jmethodID init =
+        class ? (*jni)->GetMethodID(jni, class, "<init>", "(Ljava/lang/String;)V") : NULL;
+    jstring name = init ? (*jni)->NewStringUTF(jni, "perfjit") : NULL;
+    jobject thread = name ? (*jni)->NewObject(jni, class, init, name) : NULL;
+    if (!thread ||
+        (*agent.jvmti)->RunAgentThread(agent.jvmti, thread, serve, NULL, JVMTI_THREAD_MIN_PRIORITY))
+        fprintf(stderr, "perfjit: the agent has no thread: it can't be asked for a dump\n");
+    if ((*jni)->ExceptionCheck(jni))
+        (*jni)->ExceptionClear(jni);
+}
+
+static void JNICALL on_start(jvmtiEnv *jvmti, JNIEnv *jni, jthread thread)
+{
+    (void)jvmti;
+    (void)thread;
+    start_thread(jni);
+}
+
+/* Other threads may be in the middle of an event.  One that does not come out leaves the dump as it
+ * would be after a kill: whole, up to the last record. */
+static void JNICALL on_end(jvmtiEnv *jvmti, JNIEnv *jni)
+{
+    (void)jvmti;
+    (void)jni;
+    if (atomic_exchange(&agent.ends, true))
+        return;
+    for (long ms = 0; atomic_load(&agent.inside) && ms < END_MS; ms++)
+        wait_ms(1);
+    if (atomic_load(&agent.inside) == 0)
+        jitdump_close(agent.dump);
+}
+
+/* ---- Loading ---- */
+
+static bool take_jvmti(JavaVM *vm)
+{
+    jvmtiCapabilities wanted = {.can_generate_compiled_method_load_events = 1,
+                                .can_get_source_file_name = 1,
+                                .can_get_line_numbers = 1};
+    const jvmtiEventCallbacks callbacks = {.VMInit = on_start,
+                                           .VMDeath = on_end,
+                                           .CompiledMethodLoad = on_load,
+                                           .CompiledMethodUnload = on_unload,
+                                           .DynamicCodeGenerated = on_dynamic_code};
+    jvmtiEnv *jvmti;
+    if ((*vm)->GetEnv(vm, (void **)&jvmti, JVMTI_VERSION_1_2) != JNI_OK)
+        return false;
+    if ((*jvmti)->AddCapabilities(jvmti, &wanted) ||
+        (*jvmti)->SetEventCallbacks(jvmti, &callbacks, sizeof callbacks)) {
+        (*jvmti)->DisposeEnvironment(jvmti);
+        return false;
+    }
+    agent.vm = vm;
+    agent.jvmti = jvmti;
+    vm_structs_read(&agent.structs, (const void *)(uintptr_t)(*vm)->GetEnv);
+    (*jvmti)->SetEventNotificationMode(jvmti, JVMTI_ENABLE, JVMTI_EVENT_VM_INIT, NULL);
+    (*jvmti)->SetEventNotificationMode(jvmti, JVMTI_ENABLE, JVMTI_EVENT_VM_DEATH, NULL);
+    return true;
+}
+
+static void open_dump(void)
+{
+    struct jitdump_options options = JITDUMP_OPTIONS_INIT;
+    options.dir = agent.options.dir;
+    options.flags = JITDUMP_ATTACHABLE | (agent.options.attach ? 0 : JITDUMP_ALWAYS);
+    if (jitdump_open(&agent.dump, &options) == 0)
+        return;
+    fprintf(stderr, "perfjit: %s\n", jitdump_error(agent.dump));
+    jitdump_close(agent.dump);
+    agent.dump = NULL;
+}
+
+/* The program runs in any case: a profile is not worth its failure. */
+static bool load(JavaVM *vm, const char *text)
+{
+    const char *wrong = agent_options_read(&agent.options, text);
+    if (wrong)
+        fprintf(stderr, "perfjit: %s is no option of libperfjit-java.so\n", wrong);
+    if (!take_jvmti(vm)) {
+        fprintf(stderr, "perfjit: this JVM does not tell agents of compiled methods\n");
+        return false;
+    }
+    open_dump();
+    return agent.dump != NULL;
+}
+
+static bool is_live(JavaVM *vm)
+{
+    jvmtiEnv *jvmti;
+    jvmtiPhase phase;
+    if ((*vm)->GetEnv(vm, (void **)&jvmti, JVMTI_VERSION_1_2) != JNI_OK)
+        return false;
+    const bool live =
+        (*jvmti)->GetPhase(jvmti, &phase) == JVMTI_ERROR_NONE && phase == JVMTI_PHASE_LIVE;
+    (*jvmti)->DisposeEnvironment(jvmti);
+    return live;
+}
+
+JNIEXPORT jint JNICALL Agent_OnLoad(JavaVM *vm, char *options, void *reserved)
+{
+    (void)reserved;
+    if (!agent.jvmti && load(vm, options) && jitdump_is_on(agent.dump))
+        set_events(JVMTI_ENABLE);
+    return JNI_OK;
+}
+
+/* An error where it can be tried again: the JVM is about to start, or had no room for a dump. */
+JNIEXPORT jint JNICALL Agent_OnAttach(JavaVM *vm, char *options, void *reserved)
+{
+    JNIEnv *jni;
+    (void)reserved;
+    if (agent.jvmti)
+        return agent.dump ? JNI_OK : JNI_ERR;
+    if (!is_live(vm) || (*vm)->GetEnv(vm, (void **)&jni, JNI_VERSION_1_6) != JNI_OK ||
+        !load(vm, options))
+        return JNI_ERR;
+    if (jitdump_is_on(agent.dump) && begin_use()) {
+        emit_all(agent.dump, NULL);
+        end_use();
+    }
+    start_thread(jni);
+    return JNI_OK;
+}

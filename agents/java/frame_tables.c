@@ -1,0 +1,356 @@
+/* See frame_tables.h. */
+#include "agents/java/frame_tables.h"
+
+#include "jitdump/instructions/x86_64_decoder.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum { PROLOGUE_MOST = 16, EPILOGUE_MOST = 8, STUB_MOST = 6 };
+enum { OFFSET_IN_ENTRY = 8, OFFSET_PUSHED = 16 };
+
+/* As instructions number them. */
+enum { RSP = 4, RBP = 5 };
+
+/* From offset AT on. */
+struct row {
+    uint64_t at;
+    uint64_t cfa_offset; /* from rsp, or rbp */
+    bool by_rbp;
+    bool saved; /* rbp is at CFA - 16 */
+    size_t number;
+};
+
+struct rows {
+    struct row *items; /* owned */
+    size_t count, capacity;
+    bool no_memory;
+};
+
+static void add(struct rows *rows, uint64_t at, uint64_t cfa_offset, bool saved)
+{
+    if (rows->count == rows->capacity) {
+        const size_t capacity = rows->capacity ? 2 * rows->capacity : 32;
+        struct row *items = realloc(rows->items, capacity * sizeof *items);
+        rows->no_memory = rows->no_memory || !items;
+        if (!items)
+            return;
+        rows->items = items;
+        rows->capacity = capacity;
+    }
+    rows->items[rows->count] =
+        (struct row){.at = at, .cfa_offset = cfa_offset, .saved = saved, .number = rows->count};
+    rows->count++;
+}
+
+static void add_body(struct rows *rows, uint64_t at, const struct compiled_frame *frame)
+{
+    add(rows, at, frame->keeps_rbp ? OFFSET_PUSHED : frame->frame_bytes, true);
+    if (!rows->no_memory)
+        rows->items[rows->count - 1].by_rbp = frame->keeps_rbp;
+}
+
+/* ---- Instructions ---- */
+
+static bool decode(const struct compiled_frame *frame, uint64_t at, struct x86_instruction *one)
+{
+    return at < frame->size && jd_x86_decode(frame->code + at, (size_t)(frame->size - at), one);
+}
+
+static bool is_plain(const struct x86_instruction *one, uint8_t opcode)
+{
+    return one->encoding == X86_LEGACY && one->map == 0 && one->opcode == opcode;
+}
+
+static bool is_push_rbp(const struct x86_instruction *one)
+{
+    return is_plain(one, 0x55) && !one->has_rex;
+}
+
+static bool is_pop_rbp(const struct x86_instruction *one)
+{
+    return is_plain(one, 0x5d) && !one->has_rex;
+}
+
+static bool is_ret(const struct x86_instruction *one)
+{
+    return is_plain(one, 0xc3) || is_plain(one, 0xc2);
+}
+
+static bool is_jump(const struct x86_instruction *one)
+{
+    return is_plain(one, 0xe9) || is_plain(one, 0xeb) ||
+           (is_plain(one, 0xff) && (one->reg & 7) == 4);
+}
+
+/* Whether ONE adds to rsp (WHICH 0) or subtracts from it (5) a number. */
+static bool is_rsp_by(const struct x86_instruction *one, uint8_t which, int64_t *bytes)
+{
+    *bytes = one->immediate;
+    return (is_plain(one, 0x81) || is_plain(one, 0x83)) && one->wide && one->mode == 3 &&
+           one->rm == RSP && (one->reg & 7) == which;
+}
+
+static bool is_rbp_stored(const struct x86_instruction *one, int64_t at_rsp)
+{
+    return is_plain(one, 0x89) && one->wide && one->mode != 3 && one->reg == RBP &&
+           one->base == RSP && one->index == X86_NO_REGISTER && one->displacement == at_rsp;
+}
+
+static bool is_rbp_set(const struct x86_instruction *one)
+{
+    return (is_plain(one, 0x8b) && one->mode == 3 && one->reg == RBP && one->rm == RSP) ||
+           (is_plain(one, 0x89) && one->mode == 3 && one->reg == RSP && one->rm == RBP);
+}
+
+/* ---- Prologue ---- */
+
+/* Behind the jump at AT, which HotSpot puts over the first instruction of a method that may be
+ * entered no more: that was a stack bang, C2's sub, or a nop.  AT: there is no such jump. */
+static uint64_t behind_not_entrant(const struct compiled_frame *frame, uint64_t at, bool *small)
+{
+    enum { NOP_BYTES = 5, OTHER_BYTES = 7 };
+    struct x86_instruction one;
+    *small = false;
+    if (!decode(frame, at, &one) || !is_plain(&one, 0xe9))
+        return at;
+    if (decode(frame, at + OTHER_BYTES, &one)) {
+        *small = is_rbp_stored(&one, (int64_t)frame->frame_bytes - OFFSET_PUSHED);
+        if (*small || is_push_rbp(&one))
+            return at + OTHER_BYTES;
+    }
+    return at + NOP_BYTES;
+}
+
+/* Read the prologue at AT.  False: there is none for this frame. */
+static bool read_prologue(struct rows *rows, const struct compiled_frame *frame, uint64_t at,
+                          uint64_t *body)
+{
+    struct x86_instruction one;
+    const int64_t in_small = (int64_t)frame->frame_bytes - OFFSET_IN_ENTRY,
+                  behind_push = (int64_t)frame->frame_bytes - OFFSET_PUSHED;
+    bool pushed = false, small;
+    int64_t bytes;
+    add(rows, at, OFFSET_IN_ENTRY, false);
+    at = behind_not_entrant(frame, at, &small);
+    if (small)
+        add(rows, at, frame->frame_bytes, false);
+    for (size_t i = 0; i < PROLOGUE_MOST && decode(frame, at, &one); i++) {
+        *body = at += one.length;
+        if (!pushed && !small && is_push_rbp(&one)) {
+            pushed = true;
+            add(rows, at, OFFSET_PUSHED, true);
+            if (behind_push == 0 && !frame->keeps_rbp)
+                return true;
+        } else if (frame->keeps_rbp && pushed && is_rbp_set(&one)) {
+            add_body(rows, at, frame);
+            return true;
+        } else if (is_rsp_by(&one, 5, &bytes)) {
+            small = !pushed && bytes == in_small;
+            if (!small && !(pushed && bytes == behind_push))
+                return false;
+            add(rows, at, frame->frame_bytes, pushed);
+            if (pushed)
+                return true;
+        } else if (small && is_rbp_stored(&one, in_small - 8)) {
+            add_body(rows, at, frame);
+            return true;
+        } else if (is_ret(&one) || (pushed && is_jump(&one))) {
+            return false;
+        }
+    }
+    return false;
+}
+
+/* ---- Epilogues ---- */
+
+/* The stub at AT is reached by a jump from behind an epilogue: the frame is gone in it. */
+static void read_stub(struct rows *rows, const struct compiled_frame *frame, uint64_t at)
+{
+    struct x86_instruction one;
+    add(rows, at, OFFSET_IN_ENTRY, false);
+    for (size_t i = 0; i < STUB_MOST && decode(frame, at, &one); i++) {
+        at += one.length;
+        if (is_jump(&one)) {
+            add_body(rows, at, frame);
+            return;
+        }
+    }
+    add_body(rows, at, frame);
+}
+
+static bool jumps_to(const struct x86_instruction *one, uint64_t behind, uint64_t *target)
+{
+    const bool conditional = one->encoding == X86_LEGACY &&
+                             ((one->map == 1 && one->opcode >= 0x80 && one->opcode <= 0x8f) ||
+                              (one->map == 0 && one->opcode >= 0x70 && one->opcode <= 0x7f));
+    *target = behind + (uint64_t)one->immediate;
+    return conditional;
+}
+
+/* rbp has been popped, the next instruction stands at AT.  Returns the place behind the function's
+ * end. */
+static uint64_t read_behind_pop(struct rows *rows, const struct compiled_frame *frame, uint64_t at)
+{
+    struct x86_instruction one;
+    uint64_t target;
+    add(rows, at, OFFSET_IN_ENTRY, false);
+    for (size_t i = 0; i < EPILOGUE_MOST && decode(frame, at, &one); i++) {
+        at += one.length;
+        if (is_ret(&one) || is_jump(&one))
+            break;
+        if (jumps_to(&one, at, &target) && target > at && target < frame->size)
+            read_stub(rows, frame, target);
+    }
+    add_body(rows, at, frame);
+    return at;
+}
+
+/* By how much ONE, in a body, makes the frame longer: C1 passes some stubs' arguments by pushes. */
+static int64_t pushed_by(const struct x86_instruction *one)
+{
+    int64_t bytes;
+    if (is_rsp_by(one, 5, &bytes))
+        return bytes;
+    if (is_rsp_by(one, 0, &bytes))
+        return -bytes;
+    if (one->encoding != X86_LEGACY || one->map != 0)
+        return 0;
+    const uint8_t opcode = one->opcode, group = one->reg & 7;
+    if ((opcode >= 0x50 && opcode <= 0x57) || opcode == 0x68 || opcode == 0x6a || opcode == 0x9c ||
+        (opcode == 0xff && group == 6))
+        return 8;
+    if ((opcode >= 0x58 && opcode <= 0x5f) || opcode == 0x9d || (opcode == 0x8f && group == 0))
+        return -8;
+    return 0;
+}
+
+/* Whether an epilogue begins at AT with ONE.  *POPPED is behind its last pop. */
+static bool is_epilogue(const struct compiled_frame *frame, uint64_t at,
+                        const struct x86_instruction *one, uint64_t *popped)
+{
+    struct x86_instruction next;
+    int64_t bytes;
+    const int64_t wanted = (int64_t)frame->frame_bytes - OFFSET_PUSHED;
+    *popped = at + one->length;
+    if (is_plain(one, 0xc9)) /* leave */
+        return true;
+    if ((wanted == 0 || frame->keeps_rbp) && is_pop_rbp(one))
+        return true;
+    if (!is_rsp_by(one, 0, &bytes) || bytes != wanted || !decode(frame, *popped, &next) ||
+        !is_pop_rbp(&next))
+        return false;
+    *popped += next.length;
+    return true;
+}
+
+/* The first place from AT on with the bytes of "add $S,%rsp; pop %rbp" of FRAME; its size: there is
+ * none. */
+static uint64_t find_epilogue(const struct compiled_frame *frame, uint64_t at)
+{
+    const uint32_t bytes = (uint32_t)(frame->frame_bytes - OFFSET_PUSHED);
+    uint8_t near[] = {0x48, 0x83, 0xc4, (uint8_t)bytes, 0x5d},
+            far[] = {0x48, 0x81, 0xc4, 0, 0, 0, 0, 0x5d};
+    for (size_t i = 0; i < 4; i++)
+        far[3 + i] = (uint8_t)(bytes >> 8 * i);
+    const uint8_t *begin = frame->code + at;
+    const size_t left = (size_t)(frame->size - at);
+    const uint8_t *one = bytes < 128 ? memmem(begin, left, near, sizeof near) : NULL,
+                  *other = memmem(begin, left, far, sizeof far);
+    const uint8_t *first = !one || (other && other < one) ? other : one;
+    return first ? (uint64_t)(first - frame->code) : frame->size;
+}
+
+/* From AT in the body on, to the next entry at UNTIL (0: there is none). */
+static void read_body(struct rows *rows, const struct compiled_frame *frame, uint64_t at,
+                      uint64_t until)
+{
+    struct x86_instruction one;
+    int64_t depth = 0;
+    uint64_t epilogue = find_epilogue(frame, at);
+    for (uint64_t popped; (at < until || until == 0) && decode(frame, at, &one);) {
+        if (is_epilogue(frame, at, &one, &popped)) {
+            if (popped > at + one.length)
+                add(rows, at + one.length, OFFSET_PUSHED, true);
+            at = read_behind_pop(rows, frame, popped);
+            depth = 0;
+            continue;
+        }
+        if (epilogue < at)
+            epilogue = find_epilogue(frame, at);
+        if (epilogue > at && epilogue < at + one.length) { /* behind a jump that C1 put over longer
+                                                              instructions, until it patches them */
+            at = epilogue;
+            continue;
+        }
+        at += one.length;
+        const int64_t before = depth;
+        depth += pushed_by(&one);
+        depth = depth < 0 || is_jump(&one) || is_ret(&one) ? 0 : depth;
+        if (depth != before && !frame->keeps_rbp)
+            add(rows, at, frame->frame_bytes + (uint64_t)depth, true);
+    }
+}
+
+/* ---- Tables ---- */
+
+/* The end of an epilogue may be the beginning of a stub, or of another entry: that one counts, and
+ * so stands last. */
+static int by_place(const void *a, const void *b)
+{
+    const struct row *one = a, *other = b;
+    if (one->at != other->at)
+        return one->at < other->at ? -1 : 1;
+    if (one->saved != other->saved)
+        return one->saved ? -1 : 1;
+    return one->number < other->number ? -1 : 1;
+}
+
+static void put_rows(struct jitdump_cfi *cfi, const struct rows *rows, uint64_t size)
+{
+    const struct row *last = &(const struct row){.cfa_offset = OFFSET_IN_ENTRY};
+    for (size_t i = 0; i < rows->count; i++) {
+        const struct row *row = &rows->items[i];
+        if (row->at >= size || (i + 1 < rows->count && rows->items[i + 1].at == row->at))
+            continue;
+        if (row->cfa_offset != last->cfa_offset || row->by_rbp != last->by_rbp)
+            jitdump_cfi_def_cfa(cfi, row->at, row->by_rbp ? JITDUMP_RBP : JITDUMP_RSP,
+                                (int64_t)row->cfa_offset);
+        if (row->saved && !last->saved)
+            jitdump_cfi_offset(cfi, row->at, JITDUMP_RBP, -16);
+        else if (!row->saved && last->saved)
+            jitdump_cfi_same_value(cfi, row->at, JITDUMP_RBP);
+        last = row;
+    }
+}
+
+bool frame_tables_make(struct jitdump_cfi *cfi, const struct compiled_frame *frame,
+                       struct jitdump_unwind *unwind)
+{
+    struct rows rows = {0};
+    bool good = frame->frame_bytes >= OFFSET_PUSHED && frame->entry_count > 0;
+    for (unsigned i = 0; good && i < frame->entry_count; i++) {
+        uint64_t body;
+        good = read_prologue(&rows, frame, frame->entries[i], &body);
+        if (good)
+            read_body(&rows, frame, body, i + 1 < frame->entry_count ? frame->entries[i + 1] : 0);
+    }
+    if (good) {
+        qsort(rows.items, rows.count, sizeof *rows.items, by_place);
+        put_rows(cfi, &rows, frame->size);
+        good = !rows.no_memory && jitdump_cfi_finish(cfi, frame->size, unwind) == 0 &&
+               jitdump_cfi_check(cfi, frame->code, frame->size) == 0;
+    }
+    free(rows.items);
+    return good;
+}
+
+bool frame_tables_of_rbp(struct jitdump_cfi *cfi, uint64_t size, int32_t sender_sp_words,
+                         struct jitdump_unwind *unwind)
+{
+    jitdump_cfi_def_cfa(cfi, 0, JITDUMP_RBP, OFFSET_PUSHED);
+    jitdump_cfi_offset(cfi, 0, JITDUMP_RBP, -OFFSET_PUSHED);
+    if (sender_sp_words)
+        jitdump_cfi_offset(cfi, 0, JITDUMP_RSP, 8 * (int64_t)sender_sp_words - OFFSET_PUSHED);
+    return jitdump_cfi_finish(cfi, size, unwind) == 0;
+}

@@ -1,0 +1,58 @@
+/* What HotSpot knows of a piece of compiled code, and no event of JVMTI has: its tier, the size of
+ * its frame, where it begins and ends.  The places of these fields are in tables that libjvm.so
+ * exports for debuggers (gHotSpotVMStructs).  Where a table lacks a field, nothing is known. */
+#ifndef PERFJIT_VM_STRUCTS_H
+#define PERFJIT_VM_STRUCTS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* A field: its place in the struct (or of the variable, if it is static), and its bytes. */
+struct vm_field {
+    uint64_t at;
+    uint32_t bytes; /* 0: there is none */
+    bool is_signed;
+};
+
+struct vm_structs {
+    bool known; /* all fields that are needed to find code */
+    struct vm_field heaps, array_length, array_data;
+    struct vm_field heap_memory, heap_segmap, heap_log2_segment;
+    struct vm_field space_low, space_high;
+    struct vm_field block_used;
+    uint64_t block_bytes;
+    struct vm_field name, size, code_begin, code_end, code_offset, data_offset, frame_size;
+    struct vm_field frame_complete;
+    struct vm_field tier, verified_entry, verified_entry_offset, osr_entry, entry_bci;
+    struct vm_field compiled_method; /* the Method of compiled code */
+    struct vm_field const_method, constants, name_index, signature_index;
+    uint64_t constants_bytes; /* the pool's entries stand behind that */
+    struct vm_field symbol_length, symbol_body;
+    int32_t
+        sender_sp_words; /* from rbp to the caller's rsp in the interpreter's frame; 0: unknown */
+};
+
+/* FUNCTION is one of the JVM's. */
+void vm_structs_read(struct vm_structs *structs, const void *function);
+
+/* One piece of code: a compiled method, or a stub that has a frame. */
+struct vm_code {
+    bool is_compiled;
+    uint64_t begin, end;     /* with the stubs at its end, as the perf map has it */
+    int tier;                /* 0: it has none, a native method's wrapper */
+    uint64_t frame_bytes;    /* with the return address; 0: not known */
+    uint64_t verified_entry; /* 0: not known */
+    uint64_t osr_entry;      /* 0: there is none */
+    uint64_t method;         /* 0: not known */
+};
+
+/* The code that has ADDR, which must not be unloaded meanwhile.  False: it is not known, or has
+ * many pieces, as the interpreter. */
+bool vm_code_find(const struct vm_structs *structs, uint64_t addr, struct vm_code *code);
+
+/* The name and the descriptor of METHOD, a vm_code's, to be freed.  False: not known. */
+bool vm_method_texts(const struct vm_structs *structs, uint64_t method, char **name,
+                     char **signature);
+
+#endif

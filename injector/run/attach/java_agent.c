@@ -1,0 +1,98 @@
+/* See java_agent.h.
+ *
+ *     "1" "load" LIBRARY "true" OPTIONS    a request; "true": the library's path is whole
+ *     "0\nreturn code: 0\n"                its answer ("0\n0\n" before JDK 9); or a text that says
+ *                                          why the library was not loaded
+ */
+#include "injector/run/attach/java_agent.h"
+
+#include "injector/run/attach/switch_list.h"
+#include "injector/run/program/agent_file.h"
+#include "injector/run/program/program.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+enum { START_MS = 5000, TRY_MS = 100 };
+
+bool java_agent_is_for(pid_t pid)
+{
+    const struct runtime *runtime = program_of_process(pid);
+    return runtime && runtime->agent;
+}
+
+/* Whether PID can be asked, and a file called NAME is in its memory. */
+static bool is_loaded(pid_t pid, const char *name)
+{
+    char path[64], *line = NULL;
+    size_t bytes = 0;
+    bool found = false;
+    struct switch_list pages;
+    const bool can_be_asked = switch_list_read(&pages, pid) == 0 && pages.count > 0;
+    switch_list_free(&pages);
+    if (!can_be_asked)
+        return false;
+    snprintf(path, sizeof path, "/proc/%d/maps", (int)pid);
+    FILE *file = fopen(path, "re");
+    while (!found && file && getline(&line, &bytes, file) > 0) {
+        const char *base = strrchr(line, '/');
+        found = base && strncmp(base + 1, name, strlen(name)) == 0;
+    }
+    if (file)
+        fclose(file);
+    free(line);
+    return found;
+}
+
+/* Whether ANSWER is that of a JVM that has just begun: the agent's own, or that of JDK 21. */
+static bool is_starting(const char *answer)
+{
+    return strncmp(answer, "0\nreturn code: -1", 17) == 0 || strstr(answer, "live phase");
+}
+
+static int load(const struct jvm *jvm, const char *library, char text[JVM_TEXT_BYTES])
+{
+    const char *const words[JVM_WORDS] = {"load", library, "true", "attach"};
+    char answer[JVM_ANSWER_BYTES] = "";
+    for (int ms = 0; ms < START_MS; ms += TRY_MS) {
+        if (jvm_request(jvm, words, answer, text))
+            return -1;
+        if (strncmp(answer, "0\nreturn code: 0", 16) == 0 || strncmp(answer, "0\n0", 3) == 0)
+            return 0;
+        if (!is_starting(answer))
+            break;
+        nanosleep(&(struct timespec){.tv_nsec = TRY_MS * 1000000L}, NULL);
+    }
+    const char *said = jvm_answer_text(answer);
+    snprintf(text, JVM_TEXT_BYTES, "it says: %.120s", *said ? said : "nothing");
+    return -1;
+}
+
+int java_agent_load(pid_t pid, char text[JVM_TEXT_BYTES])
+{
+    const struct runtime *runtime = program_of_process(pid);
+    struct jvm jvm;
+    if (!runtime || !runtime->agent) {
+        snprintf(text, JVM_TEXT_BYTES, "it is no JVM");
+        return -1;
+    }
+    if (is_loaded(pid, runtime->agent))
+        return 0;
+    int result = jvm_open(&jvm, pid, text);
+    char root[LIVE_ROOT_BYTES];
+    char *library =
+        result ? NULL
+               : agent_file_find(runtime->agent, live_process_root(root, (uint32_t)pid), true);
+    if (!result && !library) {
+        snprintf(text, JVM_TEXT_BYTES, "%s is not installed where it can read it", runtime->agent);
+        result = -1;
+    }
+    if (!result)
+        result = load(&jvm, library, text);
+    free(library);
+    jvm_close(&jvm);
+    return result;
+}

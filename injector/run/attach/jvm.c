@@ -1,0 +1,195 @@
+/* See jvm.h.  The JVM's attach interface, which is the same since JDK 6; files are in the /tmp that
+ * the JVM sees, and N is its pid there:
+ *
+ *     /tmp/.attach_pidN and SIGQUIT    it begins to listen; without the file it prints its threads
+ *     /tmp/.java_pidN                  its socket, which takes its own user and root (JDK 17)
+ *     "1" "jcmd" "Compiler.perfmap" "" ""    a request: strings that end with 0
+ *     "0\n..."                         its answer; another number: it failed, and the text says why
+ */
+#include "injector/run/attach/jvm.h"
+
+#include "injector/files/full_write.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <time.h>
+#include <unistd.h>
+
+enum { LISTEN_MS = 5000, ANSWER_MS = 30000, LOOK_MS = 20 };
+
+int jvm_open(struct jvm *jvm, pid_t pid, char text[JVM_TEXT_BYTES])
+{
+    char root[LIVE_ROOT_BYTES], path[LIVE_ROOT_BYTES + 8];
+    *jvm = (struct jvm){.pid = pid, .tmp = -1};
+    if (!live_process_read(&jvm->live, (uint32_t)pid, UINT64_MAX)) {
+        snprintf(text, JVM_TEXT_BYTES, "there is no such process");
+        return -1;
+    }
+    snprintf(path, sizeof path, "%s/tmp", live_process_root(root, (uint32_t)pid));
+    jvm->tmp = open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    if (jvm->tmp >= 0)
+        return 0;
+    snprintf(text, JVM_TEXT_BYTES, "its /tmp can't be opened: %s", strerror(errno));
+    return -1;
+}
+
+const char *jvm_file_name(const struct jvm *jvm, const char *before, const char *behind,
+                          char name[JVM_NAME_BYTES])
+{
+    snprintf(name, JVM_NAME_BYTES, "%s%" PRIu32 "%s", before, jvm->live.namespace_pid, behind);
+    return name;
+}
+
+bool jvm_has_file(const struct jvm *jvm, const char *before, const char *behind, mode_t type)
+{
+    char name[JVM_NAME_BYTES];
+    struct stat status;
+    return fstatat(jvm->tmp, jvm_file_name(jvm, before, behind, name), &status,
+                   AT_SYMLINK_NOFOLLOW) == 0 &&
+           (status.st_mode & S_IFMT) == type && status.st_uid == jvm->live.uid;
+}
+
+/* Whether a file of /proc/PID has TEXT in its first bytes. */
+static bool proc_has(pid_t pid, const char *file, const char *text)
+{
+    char path[64];
+    static char bytes[1 << 16];
+    snprintf(path, sizeof path, "/proc/%d/%s", (int)pid, file);
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    ssize_t count = fd < 0 ? -1 : read(fd, bytes, sizeof bytes);
+    if (fd >= 0)
+        close(fd);
+    return count > 0 && memmem(bytes, (size_t)count, text, strlen(text));
+}
+
+/* Without a handler SIGQUIT would end it (-Xrs), and without the interface it prints its threads.
+ */
+static bool takes_quit(pid_t pid)
+{
+    char path[64], line[128];
+    unsigned long long caught = 0;
+    snprintf(path, sizeof path, "/proc/%d/status", (int)pid);
+    FILE *file = fopen(path, "re");
+    while (file && fgets(line, sizeof line, file) && sscanf(line, "SigCgt: %llx", &caught) != 1)
+        continue;
+    if (file)
+        fclose(file);
+    return (caught >> (SIGQUIT - 1) & 1) && !proc_has(pid, "cmdline", "DisableAttachMechanism") &&
+           !proc_has(pid, "environ", "DisableAttachMechanism");
+}
+
+static void wait_ms(long ms)
+{
+    nanosleep(&(struct timespec){ms / 1000, ms % 1000 * 1000000}, NULL);
+}
+
+static bool begin_to_listen(const struct jvm *jvm)
+{
+    char name[JVM_NAME_BYTES];
+    if (jvm_has_file(jvm, ".java_pid", "", S_IFSOCK))
+        return true;
+    if (!takes_quit(jvm->pid))
+        return false;
+    int fd = openat(jvm->tmp, jvm_file_name(jvm, ".attach_pid", "", name),
+                    O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+    if (fd < 0)
+        return false;
+    close(fd);
+    bool listens = false;
+    if (kill(jvm->pid, SIGQUIT) == 0)
+        for (int ms = 0; !listens && ms < LISTEN_MS; ms += LOOK_MS) {
+            wait_ms(LOOK_MS);
+            listens = jvm_has_file(jvm, ".java_pid", "", S_IFSOCK);
+        }
+    unlinkat(jvm->tmp, name, 0);
+    return listens;
+}
+
+static int connect_to(const struct jvm *jvm)
+{
+    struct sockaddr_un address = {.sun_family = AF_UNIX};
+    char name[JVM_NAME_BYTES];
+    snprintf(address.sun_path, sizeof address.sun_path, "/proc/self/fd/%d/%s", jvm->tmp,
+             jvm_file_name(jvm, ".java_pid", "", name));
+    int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    if (fd >= 0 && connect(fd, (const struct sockaddr *)&address, sizeof address)) {
+        close(fd);
+        fd = -1;
+    }
+    return fd;
+}
+
+/* In one piece, as jcmd sends them. */
+static int send_words(int fd, const char *const words[JVM_WORDS])
+{
+    char *text = NULL;
+    size_t bytes;
+    FILE *stream = open_memstream(&text, &bytes);
+    if (!stream)
+        return -1;
+    fwrite("1", 1, 2, stream);
+    for (size_t i = 0; i < JVM_WORDS; i++)
+        fwrite(words[i], 1, strlen(words[i]) + 1, stream);
+    int result = ferror(stream) | fclose(stream);
+    if (!result)
+        result = full_write(fd, WRITE_WHERE_IT_STANDS, text, bytes);
+    free(text);
+    return result ? -1 : 0;
+}
+
+/* Its answer, as far as it fits. */
+static int ask(int fd, const char *const words[JVM_WORDS], char answer[JVM_ANSWER_BYTES])
+{
+    size_t count = 0;
+    ssize_t bytes = 1;
+    if (send_words(fd, words))
+        return -1;
+    while (bytes > 0 && count < JVM_ANSWER_BYTES - 1) {
+        struct pollfd wait = {.fd = fd, .events = POLLIN};
+        bytes = poll(&wait, 1, ANSWER_MS) == 1
+                    ? read(fd, answer + count, JVM_ANSWER_BYTES - 1 - count)
+                    : -1;
+        count += bytes > 0 ? (size_t)bytes : 0;
+    }
+    answer[count] = '\0';
+    return bytes < 0 || !count ? -1 : 0;
+}
+
+int jvm_request(const struct jvm *jvm, const char *const words[JVM_WORDS],
+                char answer[JVM_ANSWER_BYTES], char text[JVM_TEXT_BYTES])
+{
+    if (!begin_to_listen(jvm)) {
+        snprintf(text, JVM_TEXT_BYTES, "it takes no requests");
+        return -1;
+    }
+    int fd = connect_to(jvm);
+    int result = fd < 0 ? -1 : ask(fd, words, answer);
+    if (fd >= 0)
+        close(fd);
+    if (result)
+        snprintf(text, JVM_TEXT_BYTES, "it does not answer: %s", strerror(errno));
+    return result;
+}
+
+const char *jvm_answer_text(char *answer)
+{
+    char *said = answer + strcspn(answer, "\n");
+    said += *said == '\n';
+    said[strcspn(said, "\n")] = '\0';
+    return said;
+}
+
+void jvm_close(struct jvm *jvm)
+{
+    if (jvm->tmp >= 0)
+        close(jvm->tmp);
+    jvm->tmp = -1;
+}

@@ -1,0 +1,177 @@
+#!/usr/bin/env bats
+# Java by perfjit's own agent: names and times, inlined calls, lines, stacks of JVMs without frame pointers, on and off.
+# bats file_tags=live
+load helper
+
+agent=$BUILD/libperfjit-java.so
+
+setup_file() {
+    require_perf || return 0
+    [ -e "$agent" ] || return 0
+    cd "$BATS_FILE_TMPDIR" || return
+    cat >Work.java <<'END'
+import java.util.function.LongUnaryOperator;
+public class Work {
+    static long inner(long s, int i) { return (s + i * 3L) & 65535; }
+    static long outer(int n) {
+        long s = 0;
+        for (int i = 0; i < n; i++)
+            s = inner(s, i);
+        return s;
+    }
+    static long interpreted(LongUnaryOperator f, long x) { return f.applyAsLong(x); }
+    public static void main(String[] a) throws Exception {
+        long end = System.nanoTime() + Long.parseLong(a[0]) * 1000000, s = 0;
+        Thread other = new Thread(() -> { long t = 0; while (System.nanoTime() < end) t += outer(5000); if (t == 1) System.out.println(t); });
+        other.start();
+        while (System.nanoTime() < end) s += interpreted(x -> x + outer(10000), s);
+        other.join();
+        System.out.println(s != 1);
+    }
+}
+END
+    javac -d classes Work.java
+}
+
+setup() {
+    require_perf
+    [ -e "$agent" ] || skip "no JDK was there when it was built"
+    cd "$BATS_TEST_TMPDIR" || return
+    mkdir tmp
+    export TMPDIR=$PWD/tmp HOME=$PWD/tmp classes=$BATS_FILE_TMPDIR/classes
+}
+
+teardown() {
+    jobs -p | xargs -r kill -9 2>/dev/null
+    wait
+}
+
+# run_work MS [OPTION...]: as $pid, once it is compiled.
+run_work() {
+    java "${@:2}" -cp "$classes" Work "$1" >work.out 2>work.err 3>&- &
+    pid=$!
+    await_use $pid 1500
+}
+
+sound() { # NAME: every sample in JIT code has a name
+    perfjit check "$1.perf.data" >check 2>&1 || complain "$(cat check)"
+    grep -q 'in JIT code, \[unknown\] *0$' check || complain "$(cat check)"
+}
+
+@test "record: every sample named, with tiers, lines and inlined calls" {
+    run --separate-stderr perfjit record -o named java -cp "$classes" Work 2500
+    exits 0
+    says "-agentpath:$agent"
+    sound named
+    perfjit report --rows 40 named.perf.data >report
+    grep -E 'jit inlined.* Work.inner\(long, int\).*Work.java:3|inlined.*long Work.inner\(long, int\) \(Work.java:3' report || complain "$(cat report)"
+    grep -E 'tier[34].*Work\.' report || complain "$(cat report)"
+    ! grep -E 'Lambda.*0x' report || complain "$(cat report)"
+}
+
+@test "names are those of the JVM's own perf map" {
+    JITDUMPDIR=$PWD java -agentpath:"$agent" -XX:+UnlockDiagnosticVMOptions -XX:+DumpPerfMapAtExit -cp "$classes" Work 1500 >work.out 2>&1 3>&- &
+    pid=$!
+    wait $pid
+    perfjit dump --json jitdump-$pid/jit-$pid.dump |
+        jq -r 'select(.type == "CODE_LOAD") | "\(.code_addr) \(.code_size) \(.name)"' | sed -E 's/ \[tier[1-4]\]$//' | sort >ours
+    # methods; a hidden class without its address
+    while read -r address size name; do
+        case $name in *.*\)) echo "$((16#${address#0x})) $((16#${size#0x})) $name" ;; esac
+    done </tmp/perf-$pid.map | sed -E 's|[./]0x[0-9a-f]+(\.[^.]*\()|\1|' | sort >theirs
+    rm /tmp/perf-$pid.map
+    [ "$(comm -12 ours theirs | wc -l)" -gt 30 ] || complain "$(wc -l ours theirs)"
+    # a method that was replaced is still in the dump; nothing that the map has is missing
+    [ -z "$(comm -13 ours theirs)" ] || complain "$(comm -13 ours theirs)"
+}
+
+@test "record -p of a JVM without frame pointers: copied stacks are whole" {
+    [ "$(uname -m)" = x86_64 ] || skip "the tables are x86-64's"
+    run_work 60000
+    run --separate-stderr perfjit record -g dwarf -o whole -p $pid --duration 2
+    exits 0
+    says "$pid: logs its JIT code to "
+    [[ $stderr != *"perf map"* ]] || complain "$stderr"
+    sound whole
+    perf script -i whole.perf.data -F ip,sym | awk -v RS= '/Work\./ { all++; if ($0 !~ /(start_thread|clone3?|_start)[^\n]*$/) cut++ }
+        END { print all + 0, cut + 0; exit all < 50 || cut * 50 > all }' || complain "stacks, and those that end early"
+}
+
+@test "attach and detach, ten times: all code that is alive, at once; nothing stays on" {
+    run_work 60000
+    for i in 1 2 3 4 5 6 7 8 9 10; do
+        run --separate-stderr perfjit attach $pid
+        exits 0
+        says "$pid: logs its JIT code to "
+        [[ $stderr =~ \ ([0-9]+)\ functions ]] && [ "${BASH_REMATCH[1]}" -gt 300 ] || complain "$stderr"
+        dump=$(sed -n "s/.*logs its JIT code to \([^,]*\),.*/\1/p" <<<"$stderr")
+        run --separate-stderr perfjit detach $pid
+        exits 0
+        perfjit check "$dump" >check || complain "$(cat check)"
+        rm -r "${dump%/*}"
+    done
+    kill -0 $pid
+    [ "$(grep -c libperfjit-java.so /proc/$pid/maps)" -gt 0 ]
+    [ "$(ls -l /proc/$pid/fd | grep -c '\.dump')" = 0 ]
+}
+
+@test "a JVM that takes no requests keeps its perf map as the way to names" {
+    run_work 60000 -XX:+DisableAttachMechanism
+    run --separate-stderr perfjit record -p $pid --duration 0.3
+    says "-p $pid: no agent in it, so no inlined calls: it takes no requests"
+    kill -0 $pid
+}
+
+@test "record without an agent: the perf map, and a line says so; another folder for agents" {
+    PERFJIT_AGENTS=$PWD record_it_with_map
+    mkdir agents && cp "$agent" agents/
+    chmod a+rx . "$BATS_TEST_TMPDIR" "$BATS_RUN_TMPDIR" # as root, who may start others
+    PERFJIT_AGENTS=$PWD/agents run --separate-stderr perfjit record -o other java -cp "$classes" Work 300
+    exits 0
+    says "-agentpath:$PWD/agents/libperfjit-java.so"
+}
+
+record_it_with_map() {
+    run --separate-stderr perfjit record -o mapped java -cp "$classes" Work 1500
+    exits 0
+    says "perfjit: java: libperfjit-java.so is not installed where it can load it: names are those of the perf map"
+    [[ $stderr != *-agentpath* ]] || complain "$stderr"
+    perf script -i mapped.perf.data -F ip,sym -G | grep -q 'Work\.'
+}
+
+@test "options, and an agent that is there twice" {
+    JITDUMPDIR=$PWD java -agentpath:"$agent=short,nolines,wrong" -agentpath:"$agent" -cp "$classes" Work 800 >work.out 2>work.err
+    grep -q "perfjit: wrong is no option of libperfjit-java.so" work.err || complain "$(cat work.err)"
+    [ "$(cat work.out)" = true ]
+    perfjit dump --json jitdump-*/jit-*.dump | jq -r '.name // empty' | grep -qE '^Work.outer( \[tier[1-4]\])?$'
+}
+
+@test "many threads, everything compiled, classes that come and go: the JVM ends well, and the dump is sound" {
+    cat >Classes.java <<'END'
+import java.net.*;
+public class Classes {
+    public static void main(String[] a) throws Exception {
+        URL here = Classes.class.getProtectionDomain().getCodeSource().getLocation();
+        long end = System.nanoTime() + 4000000000L;
+        Thread[] threads = new Thread[6];
+        for (int t = 0; t < threads.length; t++)
+            (threads[t] = new Thread(() -> { try { while (System.nanoTime() < end) {
+                URLClassLoader loader = new URLClassLoader(new URL[] {here}, null);
+                loader.loadClass("Work").getDeclaredMethod("outer", int.class).getModifiers();
+                java.lang.reflect.Method method = loader.loadClass("Work").getDeclaredMethod("outer", int.class);
+                method.setAccessible(true);
+                for (int i = 0; i < 50; i++) method.invoke(null, 100);
+                loader.close(); System.gc(); } } catch (Exception e) { e.printStackTrace(); System.exit(3); } })).start();
+        for (Thread thread : threads) thread.join();
+        System.out.println("done");
+    }
+}
+END
+    javac -cp "$classes" -d "$classes" Classes.java
+    for gc in Serial Parallel G1; do
+        mkdir $gc
+        JITDUMPDIR=$PWD/$gc java -XX:+Use${gc}GC -Xcomp -XX:TieredStopAtLevel=1 -agentpath:"$agent" -cp "$classes" Classes >out 2>&1 || complain "$gc: $? $(cat out)"
+        grep -qx "done" out || complain "$(cat out)"
+        perfjit check $gc/jitdump-*/jit-*.dump >check || complain "$(cat check)"
+    done
+}

@@ -1,0 +1,289 @@
+/* The parts of Java's agent that know no JVM: names, options, the table of code, frames. */
+#include "agents/java/agent_options.h"
+#include "agents/java/code_table.h"
+#include "agents/java/frame_tables.h"
+#include "agents/java/method_text.h"
+
+#include "tests/unit/cfi_rows.h"
+
+/* ---- Names ---- */
+
+static void assert_name(const char *class, const char *method, const char *signature,
+                        const char *expected)
+{
+    char *text = method_text(class, method, signature, false);
+    if (expected)
+        assert_string_equal(text, expected);
+    else
+        assert_null(text);
+    free(text);
+}
+
+static void test_names_are_those_of_the_perf_map(void **state)
+{
+    (void)state;
+    assert_name("Ljava/util/HashMap;", "hash", "(Ljava/lang/Object;)I",
+                "int java.util.HashMap.hash(java.lang.Object)");
+    assert_name("LA;", "main", "([Ljava/lang/String;)V", "void A.main(java.lang.String[])");
+    assert_name("LA;", "<init>", "()V", "void A.<init>()");
+    assert_name("La/B$C;", "f", "(BCDFIJSZ[[J)[La/B;",
+                "a.B[] a.B$C.f(byte, char, double, float, int, long, short, boolean, long[][])");
+}
+
+static void test_a_hidden_class_has_no_address(void **state)
+{
+    (void)state;
+    assert_name("LA$$Lambda$14.0x0000000800c03000;", "run", "()V", "void A$$Lambda$14.run()");
+    assert_name("LA$$Lambda/0x00007f3c01003200;", "run", "()V", "void A$$Lambda.run()");
+    assert_name("Lb/LambdaForm$MH.0x00007f3c0100;", "invoke", "(I)V",
+                "void b.LambdaForm$MH.invoke(int)");
+    assert_name("LA0x1f;", "run", "()V", "void A0x1f.run()"); /* a name like any other */
+    assert_name("La/xbad;", "run", "()V", "void a.xbad.run()");
+}
+
+static void test_what_is_no_signature_has_no_name(void **state)
+{
+    (void)state;
+    assert_name("LA;", "f", "", NULL);
+    assert_name("LA;", "f", "(", NULL);
+    assert_name("LA;", "f", "()", NULL);
+    assert_name("LA;", "f", "(Q)V", NULL);
+    assert_name("LA;", "f", "(Ljava/lang/Object)V", NULL);
+    assert_name("LA;", "f", "([)V", NULL);
+}
+
+static void test_short_names_and_paths(void **state)
+{
+    (void)state;
+    char *name = method_text("Ljava/util/HashMap$Node;", "hash", "(Ljava/lang/Object;)I", true);
+    char *path = source_path("Ljava/util/HashMap$Node;", "HashMap.java");
+    char *own = source_path("LA;", "A.java");
+    assert_string_equal(name, "HashMap$Node.hash");
+    assert_string_equal(path, "java/util/HashMap.java");
+    assert_string_equal(own, "A.java");
+    free(name);
+    free(path);
+    free(own);
+}
+
+/* ---- Options ---- */
+
+static void test_options(void **state)
+{
+    (void)state;
+    struct agent_options options;
+    assert_null(agent_options_read(&options, NULL));
+    assert_false(options.attach || options.short_names || options.no_lines || options.no_frames);
+    assert_null(agent_options_read(&options, "attach,,dir=/tmp/a b,short,nolines,noframes"));
+    assert_true(options.attach && options.short_names && options.no_lines && options.no_frames);
+    assert_string_equal(options.dir, "/tmp/a b");
+    agent_options_free(&options);
+    assert_string_equal(agent_options_read(&options, "short,shorter,attach"), "shorter,attach");
+    assert_true(options.short_names);
+    assert_string_equal(agent_options_read(&options, "dir="), "dir=");
+}
+
+/* ---- The table of code ---- */
+
+static struct known_code code_at(uint64_t key, uint64_t code_index)
+{
+    return (struct known_code){.key = key, .addr = key + 1, .bytes = 2, .code_index = code_index};
+}
+
+static void test_code_is_taken_out_once(void **state)
+{
+    (void)state;
+    enum { COUNT = 5000 };
+    struct code_table table = {0};
+    struct known_code code;
+    assert_false(code_table_take(&table, 64, &code));
+    for (uint64_t i = 1; i <= COUNT; i++)
+        assert_true(code_table_put(&table, &(struct known_code){.key = 64 * i, .code_index = i}));
+    for (uint64_t i = 1; i <= COUNT; i += 2) {
+        assert_true(code_table_take(&table, 64 * i, &code));
+        assert_int_equal(code.code_index, i);
+        assert_false(code_table_take(&table, 64 * i, &code));
+    }
+    for (uint64_t i = 2; i <= COUNT; i += 2) {
+        assert_true(code_table_take(&table, 64 * i, &code));
+        assert_int_equal(code.code_index, i);
+    }
+    assert_int_equal(table.count, 0);
+    code_table_free(&table);
+}
+
+static void test_of_two_at_one_address_the_later_stays(void **state)
+{
+    (void)state;
+    struct code_table table = {0};
+    struct known_code code, first = code_at(64, 7), late = code_at(64, 5), next = code_at(64, 9);
+    assert_true(code_table_put(&table, &first) && code_table_put(&table, &late));
+    assert_true(code_table_take(&table, 64, &code));
+    assert_int_equal(code.code_index, 7);
+    assert_true(code_table_put(&table, &first) && code_table_put(&table, &next));
+    assert_int_equal(table.count, 1);
+    assert_true(code_table_take(&table, 64, &code));
+    assert_int_equal(code.code_index, 9);
+    code_table_free(&table);
+}
+
+/* ---- Frames ---- */
+
+/* As C1 of JDK 17 made it of a getter: another class's entry, stack bang, frame, poll, stub. */
+static const uint8_t getter[] = {
+    0x44, 0x8b, 0x56, 0x08, 0x4c, 0x3b, 0xd0, 0x0f, 0x85, 0x46, 0x14, 0xac, 0xff,       /* entry */
+    0x89, 0x84, 0x24, 0x00, 0xc0, 0xfe, 0xff, 0x55, 0x48, 0x83, 0xec, 0x30,             /* 13 */
+    0x8b, 0x46, 0x0c, 0x48, 0x83, 0xc4, 0x30, 0x5d,                                     /* 25 */
+    0x49, 0x3b, 0xa7, 0x40, 0x03, 0x00, 0x00, 0x0f, 0x87, 0x01, 0x00, 0x00, 0x00, 0xc3, /* 33 */
+    0x49, 0xba, 0x54, 0x7d, 0xec, 0x40, 0x3c, 0x7f, 0x00, 0x00,                         /* 47 */
+    0x4d, 0x89, 0x97, 0x58, 0x03, 0x00, 0x00, 0xe9, 0x88, 0x8b, 0xac, 0xff,             /* 57 */
+    0x48, 0x83, 0xc4, 0x30, 0x5d, 0xe9, 0x5f, 0x97, 0xad, 0xff, 0xf4, 0xf4};            /* 69 */
+
+/* As C2 made it of an empty constructor: no bang, and rbp is stored. */
+static const uint8_t empty[] = {
+    0x48, 0x81, 0xec, 0x18, 0x00, 0x00, 0x00, 0x48, 0x89, 0x6c, 0x24, 0x10, /* sub, mov */
+    0x48, 0x83, 0xc4, 0x10, 0x5d,                                           /* 12: add, pop */
+    0x49, 0x3b, 0xa7, 0x40, 0x03, 0x00, 0x00, 0x0f, 0x87, 0x01, 0x00, 0x00, 0x00, 0xc3,
+    0x4d, 0x89, 0x97, 0x58, 0x03, 0x00, 0x00, 0xe9, 0x2b, 0x7b, 0xac, 0xff}; /* 31: the stub */
+
+/* A body that pushes two arguments for a stub, as C1 does. */
+static const uint8_t pushing[] = {0x55, 0x48, 0x83, 0xec, 0x10, 0x53, 0x50, 0xe8, 0x00, 0x01,
+                                  0x00, 0x00, 0x58, 0x5b, 0x48, 0x83, 0xc4, 0x10, 0x5d, 0xc3};
+
+/* A getter that may be entered no more, and that C1 has not patched: jumps stand over longer
+ * instructions, and what is behind them is none. */
+static const uint8_t patched[] = {0xe9, 0xbb, 0x95, 0x46, 0x07, 0xfe, 0xff, 0x55, 0x48, 0x83,
+                                  0xec, 0x30, 0xe9, 0x00, 0x01, 0x00, 0x00, 0x00, 0x00, 0x00,
+                                  0x00, 0x00, 0x48, 0x83, 0xc4, 0x30, 0x5d, 0xc3};
+
+/* A wrapper of a native method. */
+static const uint8_t wrapper[] = {0x55, 0x48, 0x8b, 0xec, 0x48, 0x83, 0xec, 0x40, 0x56,
+                                  0xe8, 0x00, 0x01, 0x00, 0x00, 0x5e, 0xc9, 0xc3, 0xf4};
+
+static void assert_frame(const struct compiled_frame *frame, const char *expected)
+{
+    struct jitdump_cfi *cfi = jitdump_cfi_new(JITDUMP_X86_64);
+    struct jitdump_unwind unwind;
+    bool good = frame_tables_make(cfi, frame, &unwind);
+    if (expected) {
+        assert_true(good);
+        struct rows_table table = rows_of(&unwind, frame->size, JITDUMP_X86_64);
+        char *text = rows_text(&table, 0, frame->size);
+        assert_string_equal(text, expected);
+        free(text);
+        assert_int_equal(jitdump_cfi_check(cfi, frame->code, frame->size), 0);
+    } else {
+        assert_false(good);
+    }
+    jitdump_cfi_free(cfi);
+}
+
+static void test_a_frame_with_a_stack_bang_and_a_poll(void **state)
+{
+    (void)state;
+    struct compiled_frame frame = {getter, sizeof getter, 64, false, {13}, 1};
+    assert_frame(&frame, "0 rsp+8 ra=c-8\n"
+                         "21 rsp+16 rbp=c-16 ra=c-8\n"
+                         "25 rsp+64 rbp=c-16 ra=c-8\n"
+                         "32 rsp+16 rbp=c-16 ra=c-8\n"
+                         "33 rsp+8 rbp=s ra=c-8\n"
+                         "69 rsp+64 rbp=c-16 ra=c-8\n"
+                         "73 rsp+16 rbp=c-16 ra=c-8\n"
+                         "74 rsp+8 rbp=s ra=c-8\n"
+                         "79 rsp+64 rbp=c-16 ra=c-8\n");
+}
+
+static void test_a_small_frame_stores_rbp(void **state)
+{
+    (void)state;
+    struct compiled_frame frame = {empty, sizeof empty, 32, false, {0}, 1};
+    assert_frame(&frame, "0 rsp+8 ra=c-8\n"
+                         "7 rsp+32 ra=c-8\n"
+                         "12 rsp+32 rbp=c-16 ra=c-8\n"
+                         "16 rsp+16 rbp=c-16 ra=c-8\n"
+                         "17 rsp+8 rbp=s ra=c-8\n");
+}
+
+static void test_pushes_in_a_body(void **state)
+{
+    (void)state;
+    struct compiled_frame frame = {pushing, sizeof pushing, 32, false, {0}, 1};
+    assert_frame(&frame, "0 rsp+8 ra=c-8\n"
+                         "1 rsp+16 rbp=c-16 ra=c-8\n"
+                         "5 rsp+32 rbp=c-16 ra=c-8\n"
+                         "6 rsp+40 rbp=c-16 ra=c-8\n"
+                         "7 rsp+48 rbp=c-16 ra=c-8\n"
+                         "13 rsp+40 rbp=c-16 ra=c-8\n"
+                         "14 rsp+32 rbp=c-16 ra=c-8\n"
+                         "18 rsp+16 rbp=c-16 ra=c-8\n"
+                         "19 rsp+8 rbp=s ra=c-8\n");
+}
+
+static void test_jumps_over_longer_instructions(void **state)
+{
+    (void)state;
+    struct compiled_frame frame = {patched, sizeof patched, 64, false, {0}, 1};
+    assert_frame(&frame, "0 rsp+8 ra=c-8\n"
+                         "8 rsp+16 rbp=c-16 ra=c-8\n"
+                         "12 rsp+64 rbp=c-16 ra=c-8\n"
+                         "26 rsp+16 rbp=c-16 ra=c-8\n"
+                         "27 rsp+8 rbp=s ra=c-8\n");
+}
+
+static void test_a_wrapper_is_unwound_by_rbp(void **state)
+{
+    (void)state;
+    struct compiled_frame frame = {wrapper, sizeof wrapper, 80, true, {0}, 1};
+    assert_frame(&frame, "0 rsp+8 ra=c-8\n"
+                         "1 rsp+16 rbp=c-16 ra=c-8\n"
+                         "4 rbp+16 rbp=c-16 ra=c-8\n"
+                         "16 rsp+8 rbp=s ra=c-8\n"
+                         "17 rbp+16 rbp=c-16 ra=c-8\n");
+}
+
+static void test_a_prologue_of_another_frame_has_no_tables(void **state)
+{
+    (void)state;
+    struct compiled_frame frame = {getter, sizeof getter, 72, false, {13}, 1};
+    assert_frame(&frame, NULL); /* of another size */
+    frame = (struct compiled_frame){getter, sizeof getter, 64, false, {25}, 1};
+    assert_frame(&frame, NULL); /* not where one begins */
+    frame = (struct compiled_frame){getter, 16, 64, false, {13}, 1};
+    assert_frame(&frame, NULL); /* cut short */
+    frame = (struct compiled_frame){getter, sizeof getter, 64, false, {0}, 0};
+    assert_frame(&frame, NULL); /* it has no entry */
+}
+
+static void test_the_interpreter_knows_its_callers_stack_pointer(void **state)
+{
+    (void)state;
+    struct jitdump_cfi *cfi = jitdump_cfi_new(JITDUMP_X86_64);
+    struct jitdump_unwind unwind;
+    assert_true(frame_tables_of_rbp(cfi, 32, -1, &unwind));
+    struct rows_table table = rows_of(&unwind, 32, JITDUMP_X86_64);
+    char row[ROW_TEXT_BYTES];
+    row_at(&table, 7, row);
+    assert_string_equal(row, "rbp+16 rbp=c-16 rsp=c-24 ra=c-8");
+    jitdump_cfi_free(cfi);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_names_are_those_of_the_perf_map),
+        cmocka_unit_test(test_a_hidden_class_has_no_address),
+        cmocka_unit_test(test_what_is_no_signature_has_no_name),
+        cmocka_unit_test(test_short_names_and_paths),
+        cmocka_unit_test(test_options),
+        cmocka_unit_test(test_code_is_taken_out_once),
+        cmocka_unit_test(test_of_two_at_one_address_the_later_stays),
+        cmocka_unit_test(test_a_frame_with_a_stack_bang_and_a_poll),
+        cmocka_unit_test(test_a_small_frame_stores_rbp),
+        cmocka_unit_test(test_pushes_in_a_body),
+        cmocka_unit_test(test_jumps_over_longer_instructions),
+        cmocka_unit_test(test_a_wrapper_is_unwound_by_rbp),
+        cmocka_unit_test(test_a_prologue_of_another_frame_has_no_tables),
+        cmocka_unit_test(test_the_interpreter_knows_its_callers_stack_pointer),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
