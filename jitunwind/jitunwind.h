@@ -258,7 +258,7 @@ JITUNWIND_API int jitunwind_name(uint64_t ip, char *name, size_t name_bytes, uin
  *
  * Returns 0, or the negative errno of write(2) (-EIO if that takes nothing), after which it writes
  * no more.  Writing raises no signal: SIGPIPE, SIGXFSZ and SIGTTOU are blocked in this thread
- * meanwhile. It is no cancellation point.  Signals and threads: as jitunwind_backtrace; lines of
+ * meanwhile.  It is no cancellation point.  Signals and threads: as jitunwind_backtrace; lines of
  * two threads may mix.  Stack: less than 20 KiB, so give the handler of a stack overflow an
  * alternate stack of that (SA_ONSTACK).  Since 0.1.0. */
 JITUNWIND_API int jitunwind_print_crash(int fd, const void *ucontext);
