@@ -129,11 +129,30 @@ static bool read_row(struct inline_rows *rows, struct java_methods *methods,
     return add_row(rows, &line, inlined);
 }
 
+/* The first byte is the method's own, at its first line: readers tell functions apart by where they
+ * begin, and what the first row of the record is of differs from one code of a method to the next.
+ */
+static bool read_begin(struct inline_rows *rows, struct java_methods *methods,
+                       const PCStackInfo *info, uint64_t begin)
+{
+    const struct java_method *method =
+        java_method_of(methods, info->methods[info->numstackframes - 1]);
+    const struct jitdump_line line = {.addr = begin,
+                                      .file = method ? method->file : NULL,
+                                      .line = method ? java_method_line(method, 0) : 0};
+    return add_row(rows, &line, JITDUMP_NOT_INLINED);
+}
+
 static bool read_record(struct inline_rows *rows, struct java_methods *methods,
                         const jvmtiCompiledMethodLoadInlineRecord *record, uint64_t begin,
                         uint64_t end)
 {
     uint64_t addr = begin;
+    if (record->numpcs > 0 && record->pcinfo[0].numstackframes >= 1) {
+        if (!read_begin(rows, methods, &record->pcinfo[0], begin))
+            return false;
+        addr = begin + 1;
+    }
     for (jint i = 0; i < record->numpcs; i++) {
         const PCStackInfo *info = &record->pcinfo[i];
         const uint64_t pc = (uint64_t)(uintptr_t)info->pc;
