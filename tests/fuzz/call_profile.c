@@ -43,7 +43,7 @@ static void check_sums(const struct run *run)
     for (size_t i = 0; i < run->functions.count; i++)
         self += run->totals.function_self[i];
     for (size_t i = 0; i < run->calls.sample_count; i++)
-        if (profile_choice_has(&run->choice, &run->calls, &run->calls.samples[i]))
+        if (profile_choice_has(&run->choice, &run->calls.samples[i]))
             all += profile_choice_weight(&run->choice, &run->calls.samples[i]);
     promise(self == run->totals.all && all == run->totals.all, "self times add up to all");
     for (uint32_t i = 1; i < run->calls.node_count; i++)
