@@ -156,9 +156,18 @@ static bool runs(const struct native_files *files, const struct elf_view *view)
 
 /* ---- Reading ---- */
 
-static uint64_t changed_ns(const struct stat *status)
+static uint64_t ns_of(struct timespec time)
 {
-    return (uint64_t)status->st_ctim.tv_sec * 1000000000 + (uint64_t)status->st_ctim.tv_nsec;
+    return (uint64_t)time.tv_sec * 1000000000 + (uint64_t)time.tv_nsec;
+}
+
+/* A link or chmod changes a file's change time, too, as backups and tests do with libraries.  A
+ * file with a build-id is taken for written only if its contents' time says so; one without, which
+ * a build by hand may have put in place with an old time, by either. */
+static bool was_written(const struct elf_view *view, uint64_t since_ns)
+{
+    return ns_of(view->status.st_mtim) > since_ns ||
+           (ns_of(view->status.st_ctim) > since_ns && !view->build_id.size);
 }
 
 /* What was done to the file that VIEW is of, since it was mapped.  An inode tells nothing on
@@ -171,10 +180,11 @@ static enum native_change change_of(const struct native_files *files,
         return NATIVE_REBUILT;
     if (files->is_elsewheres || !mapped_inode_is_on(map, view->status.st_dev))
         return NATIVE_UNCHANGED;
-    bool later = files->ended_ns && changed_ns(&view->status) > files->ended_ns;
+    bool later = files->ended_ns && ns_of(view->status.st_ctim) > files->ended_ns;
     if (view->status.st_ino != map->ino && (!file->wanted.size || (files->ended_exactly && !later)))
         return NATIVE_REPLACED;
-    return later && !file->wanted.size ? NATIVE_WRITTEN : NATIVE_UNCHANGED;
+    return later && !file->wanted.size && was_written(view, files->ended_ns) ? NATIVE_WRITTEN
+                                                                             : NATIVE_UNCHANGED;
 }
 
 /* Read FILE at PATH, which is released. */
@@ -394,11 +404,10 @@ static void report_change(const struct native_file *file, struct findings *findi
                        ", the recorded one %" PRIu64,
                        map->filename, (uint64_t)file->inode, map->ino);
     else
-        report_finding(
-            findings, FINDING_FILE_CHANGED,
-            "%s: changed since its last sample, by its change time; the recording has no "
-            "build-id of it",
-            map->filename);
+        report_finding(findings, FINDING_FILE_CHANGED,
+                       "%s: changed since its last sample, by its times; the recording has no "
+                       "build-id of it",
+                       map->filename);
 }
 
 void native_files_report(const struct native_files *files, struct findings *findings)

@@ -234,7 +234,7 @@ c' \"d'\" ''"
     refuses 'new-003.run: can'"'"'t read it: No such file' rm new-003.run
     refuses 'new-003.run: its body is cut short' truncate -s -9 new-003.run
     refuses 'new-003.run: has 3 bytes' truncate -s 3 new-003.run
-    refuses 'byte 8: version 3' sh -c "printf '\\003' | dd of=new-003.run bs=1 seek=8 conv=notrunc status=none"
+    refuses 'byte 8: version 4' sh -c "printf '\\004' | dd of=new-003.run bs=1 seek=8 conv=notrunc status=none"
     refuses 'is no run that perfjit bench has kept' cp bench.txt new-003.run
     refuses 'new-003.run: can'"'"'t read it' sh -c 'ln -sf /etc/passwd new-003.run'
 }

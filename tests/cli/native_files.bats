@@ -277,6 +277,18 @@ changed() {
     changed "work: replaced since it was mapped: its inode is [0-9]+, the recorded one [0-9]+"
 }
 
+# perf record has no build-id of a library of which it hit no function itself.
+@test "a program with a build-id that the recording does not have: a link to it, and chmod, take no names; writing does" {
+    program work -Wl,--build-id=sha1
+    made work.data map=work at=work:one wall
+    ln work linked
+    chmod 700 work
+    named work.data one
+    program new -Wl,--build-id=sha1 -Done=other
+    cat new >work
+    changed "work: changed since its last sample"
+}
+
 @test "a program that was replaced while perf record ran: the build-id that it read at its end is another program's" {
     program work -Wl,--build-id
     made work.data map=work:12345 at=work:one id=work wall

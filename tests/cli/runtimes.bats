@@ -259,7 +259,8 @@ program_is_named() {
     sound "no sample is in JIT code" # one in some thousand is in a trampoline
     # Whose totals report shows first, and the interpreter's only if it is told to.
     perfjit report -q perf.data >report
-    [[ $(sed -n 2,4p report) == *" jit "*work*" jit "*module*" jit "*mix* ]] || complain "$(head -5 report)"
+    # The module does nothing but call work: in which of the two the few other samples lie is chance.
+    [[ $(sed -n 2,3p report | sort -k 5) == *" jit "*"<module>"*" jit "*" work "* && $(sed -n 4p report) == *" jit "*mix* ]] || complain "$(head -5 report)"
     ! grep _PyEval report || complain "$(head -3 report)"
     grep -qx "Python's functions by total; with the interpreter's own: --sort self" report
     perfjit report -q --sort self perf.data | grep -q _PyEval
