@@ -355,9 +355,9 @@ END
     node -e 'while(1);' 3>&- &
     pid=$!
     await_use $pid 200
-    record_it 0 -p $pid --duration 0.3
+    record_it 3 -p $pid --duration 0.3 # no sample in JIT code has a name
     says "perfjit: -p $pid: is node and logs no JIT code, so its functions get no names. It would have to be started with NODE_OPTIONS='--perf-prof --interpreted-frames-native-stack --perf-basic-prof'"
-    record_it 0 --runtime none -p $pid --duration 0.3
+    record_it 3 --runtime none -p $pid --duration 0.3
     [[ $stderr != *"have to be started"* ]] || complain "$stderr"
     kill $pid
     node --perf-basic-prof -e 'while(1);' 3>&- &
