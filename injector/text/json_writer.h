@@ -23,8 +23,8 @@ struct json_writer {
     unsigned depth;
 };
 
-/* Put the UTF-8 character of BYTES bytes at TEXT by its numbers of UTF-16, once or twice \u and four
- * digits. */
+/* Put the UTF-8 character of BYTES bytes at TEXT by its numbers of UTF-16, once or twice \u and
+ * four digits. */
 void json_put_escaped(FILE *stream, const char *text, size_t bytes);
 
 /* Not named as Jansson's functions are: a program's own would replace them. */
