@@ -1,6 +1,7 @@
 /* See demangle.h. */
 #include "injector/native/symbols/demangle.h"
 
+#include "injector/native/symbols/mangled_name.h"
 #include "injector/native/symbols/other_names.h"
 #include "injector/native/symbols/rust_name.h"
 
@@ -24,8 +25,7 @@ extern int __gcclibcxx_demangle_callback(const char *mangled,
 
 struct demangling {
     jmp_buf too_long;
-    size_t bytes, most;
-    char name[];
+    struct mangled_name name; /* for its result alone: the runtime reads the symbol */
 };
 
 /* A name of 214 bytes can stand for 48 MB, and five more double that: each reference to a part
@@ -33,25 +33,24 @@ struct demangling {
 static void take_piece(const char *text, size_t bytes, void *to)
 {
     struct demangling *run = to;
-    if (bytes > run->most - run->bytes)
+    mangled_put_bytes(&run->name, text, bytes);
+    if (run->name.failed)
         longjmp(run->too_long, 1);
-    memcpy(run->name + run->bytes, text, bytes);
-    run->bytes += bytes;
+}
+
+/* RUN is the caller's: what belongs to the function of setjmp is not known behind a longjmp. */
+static void run_demangler(struct demangling *run, const char *symbol)
+{
+    if (setjmp(run->too_long) || __gcclibcxx_demangle_callback(symbol, take_piece, run))
+        mangled_fail(&run->name);
 }
 
 static char *demangle_bounded(const char *symbol, size_t most)
 {
-    struct demangling *run = malloc(sizeof *run + most);
-    char *name = NULL;
-    if (!run)
-        return NULL;
-    run->bytes = 0;
-    run->most = most;
-    if (setjmp(run->too_long) == 0 && __gcclibcxx_demangle_callback(symbol, take_piece, run) == 0 &&
-        run->bytes)
-        name = strndup(run->name, run->bytes);
-    free(run);
-    return name;
+    struct demangling run;
+    mangled_begin(&run.name, symbol, strlen(symbol), most);
+    run_demangler(&run, symbol);
+    return mangled_end(&run.name);
 }
 
 /* How many parts before this one SYMBOL may refer to, at most. */
