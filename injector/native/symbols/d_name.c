@@ -10,6 +10,14 @@ static void read_type(struct mangled_name *name);
 static void read_qualified(struct mangled_name *name);
 static void read_whole(struct mangled_name *name);
 
+static void read_silently(struct mangled_name *name, void (*read)(struct mangled_name *name))
+{
+    bool silent = name->silent;
+    name->silent = true;
+    read(name);
+    name->silent = silent;
+}
+
 /* ---- References ---- */
 
 /* The place that "Q" and a number of base 26 at AT refer to; NULL: none.  *BEHIND is behind it. */
@@ -143,15 +151,12 @@ static void read_argument(struct mangled_name *name)
 {
     mangled_take(name, 'H'); /* it is specialized */
     char tag = mangled_next(name), type = mangled_peek(name);
-    bool silent = name->silent;
     switch (tag) {
     case 'T':
         read_type(name);
         break;
     case 'V':
-        name->silent = true;
-        read_type(name);
-        name->silent = silent;
+        read_silently(name, read_type);
         read_value(name, type);
         break;
     case 'S':
@@ -286,14 +291,6 @@ static void read_parameters(struct mangled_name *name)
         read_parameter(name);
     }
     mangled_put(name, ")");
-}
-
-static void read_silently(struct mangled_name *name, void (*read)(struct mangled_name *name))
-{
-    bool silent = name->silent;
-    name->silent = true;
-    read(name);
-    name->silent = silent;
 }
 
 static void read_function(struct mangled_name *name, const char *word)
