@@ -135,7 +135,7 @@ static int find_numbers(struct common_numbers *numbers, struct run_set *set, boo
     for (size_t i = 0; i < profile->frame_count; i++) {
         if ((numbers->frames[i] = add_frame(set, profile, &profile->frames[i])) == PROFILE_NOTHING)
             return -1;
-        set->sides_of[numbers->frames[i]] |= (uint8_t)(is_new ? 2 : 1);
+        set->sides_of[numbers->frames[i]] |= is_new ? NEW_SIDE : BASE_SIDE;
     }
     for (size_t i = 1; i < profile->node_count; i++) {
         const struct call_node *node = &profile->nodes[i];

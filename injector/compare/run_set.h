@@ -30,13 +30,16 @@ struct compared_run {
     bool is_new;
 };
 
+/* Which sides have something. */
+enum { BASE_SIDE = 1, NEW_SIDE = 2, BOTH_SIDES = BASE_SIDE | NEW_SIDE };
+
 struct run_set {
     /* The names that all runs have in common: strings, frames in their states, stacks of these
      * frames.  Frames are without the parts that differ from run to run: lines, directories, the
      * JIT code's file.  Where a column is known, they have the line and it (same_functions.h). */
     struct call_profile names;
     uint32_t *function_of; /* by frame of NAMES: its function, a string */
-    uint8_t *sides_of;     /* by frame of NAMES: 1 the base has it, 2 the new ones have it */
+    uint8_t *sides_of;     /* by frame of NAMES: the sides that have it */
     size_t function_of_capacity, sides_capacity;
     struct compared_run *runs;
     size_t run_count, run_capacity;

@@ -5,8 +5,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { BASE_SIDE = 1, NEW_SIDE = 2, BOTH_SIDES = 3 };
-
 /* A place where functions of one name begin. */
 struct named_place {
     uint32_t function, line, column; /* FUNCTION: by name and file alone */
