@@ -124,6 +124,19 @@ static int find_files(struct common_numbers *numbers, struct run_set *set,
     return numbers->files ? 0 : -1;
 }
 
+int run_set_add_stacks(struct run_set *set, const struct call_profile *profile,
+                       const uint32_t *frames, uint32_t *nodes)
+{
+    nodes[0] = 0;
+    for (size_t i = 1; i < profile->node_count; i++) {
+        const struct call_node *node = &profile->nodes[i];
+        nodes[i] = call_profile_add_node(&set->names, nodes[node->parent], frames[node->frame]);
+        if (nodes[i] == PROFILE_NOTHING)
+            return -1;
+    }
+    return 0;
+}
+
 static int find_numbers(struct common_numbers *numbers, struct run_set *set, bool is_new,
                         const struct call_profile *profile)
 {
@@ -137,14 +150,7 @@ static int find_numbers(struct common_numbers *numbers, struct run_set *set, boo
             return -1;
         set->sides_of[numbers->frames[i]] |= is_new ? NEW_SIDE : BASE_SIDE;
     }
-    for (size_t i = 1; i < profile->node_count; i++) {
-        const struct call_node *node = &profile->nodes[i];
-        numbers->nodes[i] = call_profile_add_node(&set->names, numbers->nodes[node->parent],
-                                                  numbers->frames[node->frame]);
-        if (numbers->nodes[i] == PROFILE_NOTHING)
-            return -1;
-    }
-    return 0;
+    return run_set_add_stacks(set, profile, numbers->frames, numbers->nodes);
 }
 
 /* ---- Values ---- */

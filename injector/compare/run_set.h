@@ -67,6 +67,12 @@ int run_set_add_note(struct run_set *set, const char *text);
  * it has a column.  A string of SET's names; PROFILE_NOTHING without memory. */
 uint32_t run_set_name_function(struct run_set *set, const struct call_frame *frame);
 
+/* Add the stacks of PROFILE, whose frames are FRAMES in SET's names; NODES, as many as PROFILE's,
+ * becomes what they are there.  The first, which is no stack, is 0.  Returns 0, or -1 without
+ * memory. */
+int run_set_add_stacks(struct run_set *set, const struct call_profile *profile,
+                       const uint32_t *frames, uint32_t *nodes);
+
 /* How many numbers TABLE has; of strings and stacks, number 0 is none's. */
 size_t run_set_count(const struct run_set *set, enum run_table table);
 
