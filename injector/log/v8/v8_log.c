@@ -5,6 +5,7 @@
 #include "injector/arrays/number_map.h"
 #include "injector/files/regular_file.h"
 #include "injector/log/script/v8_place.h"
+#include "injector/text/hex_digit.h"
 
 #include <errno.h>
 #include <stdint.h>
@@ -33,10 +34,7 @@ static bool take_number(struct line_text *text, unsigned base, uint64_t most, ui
     const char *at = text->text, *end = text_end(*text);
     *number = 0;
     for (; at < end; at++) {
-        const unsigned letter = (unsigned)(*at | 0x20);
-        const unsigned digit = *at >= '0' && *at <= '9'         ? (unsigned)(*at - '0')
-                               : letter >= 'a' && letter <= 'f' ? letter - 'a' + 10
-                                                                : base;
+        const unsigned digit = (unsigned)hex_digit(*at); /* a large one for none */
         if (digit >= base)
             break;
         if (*number > (most - digit) / base)

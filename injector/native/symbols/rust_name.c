@@ -2,11 +2,13 @@
 #include "injector/native/symbols/rust_name.h"
 
 #include "injector/native/symbols/mangled_name.h"
+#include "injector/text/hex_digit.h"
 
 #include <string.h>
 
 enum { HASH_DIGITS = 16, MOST_PUNYCODE = 256 };
 
+/* No capitals. */
 static bool is_hex(char c)
 {
     return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'f');
@@ -14,7 +16,7 @@ static bool is_hex(char c)
 
 static unsigned hex_value(char c)
 {
-    return (unsigned)(c <= '9' ? c - '0' : c - 'a' + 10);
+    return (unsigned)hex_digit(c);
 }
 
 /* ---- The older scheme ---- */
