@@ -1,6 +1,8 @@
 /* See tier_mark.h. */
 #include "injector/log/code/tier_mark.h"
 
+#include "injector/text/affix.h"
+
 #include <ctype.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -45,11 +47,9 @@ static const char *const bracketed[] = {"tier",        "Tier",         "Optimize
  * with none. */
 static size_t begin_bytes(const char *name, size_t bytes, const char *const *texts, size_t count)
 {
-    for (size_t i = 0; i < count; i++) {
-        size_t length = strlen(texts[i]);
-        if (bytes >= length && memcmp(name, texts[i], length) == 0)
-            return length;
-    }
+    for (size_t i = 0; i < count; i++)
+        if (text_begins(name, bytes, texts[i]))
+            return strlen(texts[i]);
     return 0;
 }
 

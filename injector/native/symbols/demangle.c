@@ -4,6 +4,7 @@
 #include "injector/native/symbols/mangled_name.h"
 #include "injector/native/symbols/other_names.h"
 #include "injector/native/symbols/rust_name.h"
+#include "injector/text/affix.h"
 
 #include <setjmp.h>
 #include <stdlib.h>
@@ -131,16 +132,10 @@ static const struct {
     {"_$S", swift_name},  {"L", java_name},
 };
 
-static bool begins(const char *name, size_t bytes, const char *begin)
-{
-    size_t length = strlen(begin);
-    return bytes >= length && memcmp(name, begin, length) == 0;
-}
-
 bool demangle_may(const char *name, size_t bytes)
 {
     for (size_t i = 0; i < sizeof languages / sizeof *languages; i++)
-        if (begins(name, bytes, languages[i].begin))
+        if (text_begins(name, bytes, languages[i].begin))
             return true;
     return false;
 }
@@ -150,7 +145,7 @@ char *demangle(const char *symbol, size_t most)
     char *name = NULL;
     size_t bytes = strlen(symbol);
     for (size_t i = 0; !name && i < sizeof languages / sizeof *languages; i++)
-        if (begins(symbol, bytes, languages[i].begin))
+        if (text_begins(symbol, bytes, languages[i].begin))
             name = languages[i].read(symbol, most);
     return name;
 }
