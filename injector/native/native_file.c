@@ -69,6 +69,11 @@ static void mini_debug_open(struct elf_view *debug, struct elf_view *view)
 
 static const char vdso_name[] = "[vdso]";
 
+static uint64_t ns_of(struct timespec time)
+{
+    return (uint64_t)time.tv_sec * 1000000000 + (uint64_t)time.tv_nsec;
+}
+
 static void find_end(struct native_files *files, const struct recording_host *host)
 {
     struct stat status;
@@ -78,8 +83,7 @@ static void find_end(struct native_files *files, const struct recording_host *ho
     if (files->ended_exactly)
         files->ended_ns = recording_host_wall_ns(host, last_ns);
     else if (path && stat(path, &status) == 0 && S_ISREG(status.st_mode))
-        files->ended_ns =
-            (uint64_t)status.st_mtim.tv_sec * 1000000000 + (uint64_t)status.st_mtim.tv_nsec;
+        files->ended_ns = ns_of(status.st_mtim);
 }
 
 int native_files_begin(struct native_files *files, const struct records *records, const char *root,
@@ -155,11 +159,6 @@ static bool runs(const struct native_files *files, const struct elf_view *view)
 }
 
 /* ---- Reading ---- */
-
-static uint64_t ns_of(struct timespec time)
-{
-    return (uint64_t)time.tv_sec * 1000000000 + (uint64_t)time.tv_nsec;
-}
 
 /* A link or chmod changes a file's change time, too, as backups and tests do with libraries.  A
  * file with a build-id is taken for written only if its contents' time says so; one without, which
