@@ -415,12 +415,6 @@ static double normal_share(const struct permutation_runs *runs, double z)
     return fmin((runs->middle ? 1.35 : 1) * erfc(z * M_SQRT1_2), 1);
 }
 
-static int compare(const void *left, const void *right)
-{
-    const double a = *(const double *)left, b = *(const double *)right;
-    return a < b ? -1 : a > b;
-}
-
 /* The share of ROUNDS, in order, that reach SCORE; equal ones may differ by rounding. */
 static double share_reaching(const struct rounds *rounds, double score)
 {
@@ -487,7 +481,7 @@ int permutation_test(double *p, double *q, double *critical, const struct permut
     if (!result) {
         go_through(p, z, &rounds, &counts, &round);
         result = find_q(q, p, &counts, rounds.count, runs->functions);
-        qsort(rounds.largest, rounds.count, sizeof *rounds.largest, compare);
+        run_values_sort(rounds.largest, rounds.count);
         for (size_t i = 0; i < runs->functions; i++) {
             double share = normal_share(runs, z[i]);
             q[i] = fmax(q[i], share);

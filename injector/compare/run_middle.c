@@ -33,8 +33,13 @@ static int compare(const void *left, const void *right)
     return a < b ? -1 : a > b;
 }
 
-struct run_middle run_middle_sort(double *values, size_t count)
+void run_values_sort(double *values, size_t count)
 {
     qsort(values, count, sizeof *values, compare);
+}
+
+struct run_middle run_middle_sort(double *values, size_t count)
+{
+    run_values_sort(values, count);
     return run_middle_of(values, count);
 }

@@ -18,4 +18,7 @@ struct run_middle run_middle_of(const double *values, size_t count);
 /* The same of values in any order, which are sorted. */
 struct run_middle run_middle_sort(double *values, size_t count);
 
+/* Sort COUNT VALUES, the smallest first. */
+void run_values_sort(double *values, size_t count);
+
 #endif

@@ -95,21 +95,9 @@ static size_t part_bytes(const char *text, char sign)
     return enough ? bytes : 0;
 }
 
-/* What a pattern does with a name. */
-struct match {
-    char *to; /* where the new name is put; NULL: nowhere */
-    size_t put;
-};
-
-static void put(struct match *match, char letter)
-{
-    if (match->to)
-        match->to[match->put] = letter;
-    match->put++;
-}
-
-/* How many bytes at TEXT fit PATTERN; 0: it does not.  A "*" takes as much as it can. */
-static size_t fit(struct match *match, const char *text, const char *pattern)
+/* How many bytes at TEXT fit PATTERN; 0: it does not.  A "*" takes as much as it can.  What TEXT is
+ * in all runs is put at *TO, never more bytes than were compared; *TO is behind it then. */
+static size_t fit(char **to, const char *text, const char *pattern)
 {
     const char *at = text;
     for (; *pattern; pattern++) {
@@ -120,8 +108,8 @@ static size_t fit(struct match *match, const char *text, const char *pattern)
             const char *last = strrchr(at, pattern[1]);
             if (!last)
                 return 0;
-            for (; at < last; at++)
-                put(match, *at);
+            while (at < last)
+                *(*to)++ = *at++;
             continue;
         }
         if (*pattern == DIGITS || *pattern == HEX || *pattern == RANDOM)
@@ -130,20 +118,20 @@ static size_t fit(struct match *match, const char *text, const char *pattern)
             bytes = 0;
         if (!bytes)
             return 0;
-        put(match, *at == *pattern ? *at : '*');
+        *(*to)++ = *at == *pattern ? *at : '*';
         at += bytes;
     }
     return (size_t)(at - text);
 }
 
 /* The same, at a place of NAME. */
-static size_t fit_rule(struct match *match, const char *name, const char *at, const char *pattern)
+static size_t fit_rule(char **to, const char *name, const char *at, const char *pattern)
 {
     if (*pattern == BEGIN)
-        return at == name ? fit(match, at, pattern + 1) : 0;
+        return at == name ? fit(to, at, pattern + 1) : 0;
     if (*at != *pattern || (isalpha((unsigned char)*pattern) && at > name && is_word(at[-1])))
         return 0;
-    return fit(match, at, pattern);
+    return fit(to, at, pattern);
 }
 
 static bool has_digit(const char *name)
@@ -153,23 +141,20 @@ static bool has_digit(const char *name)
 
 size_t run_name_put(char *to, const char *name)
 {
-    size_t put_bytes = 0;
+    char *behind = to;
     bool may_fit = has_digit(name);
     for (const char *at = name; *at;) {
         size_t bytes = 0;
         for (size_t i = 0; may_fit && !bytes && i < sizeof rules / sizeof rules[0]; i++) {
-            struct match match = {NULL, 0};
-            bytes = fit_rule(&match, name, at, rules[i].pattern);
-            if (!bytes)
-                continue;
-            match = (struct match){to + put_bytes, 0};
-            fit_rule(&match, name, at, rules[i].pattern);
-            put_bytes += match.put;
+            char *fitted = behind;
+            bytes = fit_rule(&fitted, name, at, rules[i].pattern);
+            if (bytes)
+                behind = fitted;
         }
         if (!bytes)
-            to[put_bytes++] = *at;
+            *behind++ = *at;
         at += bytes ? bytes : 1;
     }
-    to[put_bytes] = '\0';
-    return put_bytes;
+    *behind = '\0';
+    return (size_t)(behind - to);
 }

@@ -30,12 +30,21 @@ static uint32_t copy_name(struct run_set *set, const char *text)
     return number;
 }
 
+enum { WHERE_BYTES = 32 };
+
+/* Where FRAME begins in its file: ":3:14"; "" if it has no column. */
+static void put_where(char where[WHERE_BYTES], const struct call_frame *frame)
+{
+    where[0] = '\0';
+    if (frame->column)
+        snprintf(where, WHERE_BYTES, ":%" PRIu32 ":%" PRIu32, frame->line, frame->column);
+}
+
 uint32_t run_set_name_function(struct run_set *set, const struct call_frame *frame)
 {
     const char *place = call_profile_string(&set->names, frame->file);
-    char *text, where[32] = "";
-    if (frame->column)
-        snprintf(where, sizeof where, ":%" PRIu32 ":%" PRIu32, frame->line, frame->column);
+    char *text, where[WHERE_BYTES];
+    put_where(where, frame);
     if (!*place)
         place = call_profile_string(&set->names, frame->module);
     int bytes = asprintf(&text, "%s%s%s%s", call_profile_string(&set->names, frame->name),
@@ -124,6 +133,19 @@ static int find_files(struct common_numbers *numbers, struct run_set *set,
     return numbers->files ? 0 : -1;
 }
 
+int run_set_add_stacks(struct run_set *set, const struct call_profile *profile,
+                       const uint32_t *frames, uint32_t *nodes)
+{
+    nodes[0] = 0;
+    for (size_t i = 1; i < profile->node_count; i++) {
+        const struct call_node *node = &profile->nodes[i];
+        nodes[i] = call_profile_add_node(&set->names, nodes[node->parent], frames[node->frame]);
+        if (nodes[i] == PROFILE_NOTHING)
+            return -1;
+    }
+    return 0;
+}
+
 static int find_numbers(struct common_numbers *numbers, struct run_set *set, bool is_new,
                         const struct call_profile *profile)
 {
@@ -135,16 +157,9 @@ static int find_numbers(struct common_numbers *numbers, struct run_set *set, boo
     for (size_t i = 0; i < profile->frame_count; i++) {
         if ((numbers->frames[i] = add_frame(set, profile, &profile->frames[i])) == PROFILE_NOTHING)
             return -1;
-        set->sides_of[numbers->frames[i]] |= (uint8_t)(is_new ? 2 : 1);
+        set->sides_of[numbers->frames[i]] |= is_new ? NEW_SIDE : BASE_SIDE;
     }
-    for (size_t i = 1; i < profile->node_count; i++) {
-        const struct call_node *node = &profile->nodes[i];
-        numbers->nodes[i] = call_profile_add_node(&set->names, numbers->nodes[node->parent],
-                                                  numbers->frames[node->frame]);
-        if (numbers->nodes[i] == PROFILE_NOTHING)
-            return -1;
-    }
-    return 0;
+    return run_set_add_stacks(set, profile, numbers->frames, numbers->nodes);
 }
 
 /* ---- Values ---- */
@@ -165,18 +180,20 @@ static int add_value(struct run_values *values, uint32_t number, double value)
 }
 
 /* By its name alone, or with its file, or where it begins in that. */
-static bool is_asked_for(struct run_set *set, uint32_t frame)
+static bool is_asked_for(const struct run_set *set, uint32_t frame)
 {
     const struct call_profile *names = &set->names;
     if (!set->lines_of)
         return false;
-    if (strcmp(call_profile_string(names, names->frames[frame].name), set->lines_of) == 0 ||
-        strcmp(call_profile_string(names, set->function_of[frame]), set->lines_of) == 0)
+    if (strcmp(call_profile_string(names, names->frames[frame].name), set->lines_of) == 0)
         return true;
-    const struct call_frame own = names->frames[frame];
-    uint32_t named = own.column ? run_set_name_function(set, &own) : PROFILE_NOTHING;
-    return named != PROFILE_NOTHING &&
-           strcmp(call_profile_string(names, named), set->lines_of) == 0;
+    char where[WHERE_BYTES];
+    const char *function = call_profile_string(names, set->function_of[frame]);
+    size_t bytes = strlen(function);
+    if (strncmp(function, set->lines_of, bytes) != 0)
+        return false;
+    put_where(where, &names->frames[frame]);
+    return !set->lines_of[bytes] || strcmp(where, set->lines_of + bytes) == 0;
 }
 
 static uint32_t add_text(struct run_set *set, char *text, int bytes)

@@ -30,13 +30,16 @@ struct compared_run {
     bool is_new;
 };
 
+/* Which sides have something. */
+enum { BASE_SIDE = 1, NEW_SIDE = 2, BOTH_SIDES = BASE_SIDE | NEW_SIDE };
+
 struct run_set {
     /* The names that all runs have in common: strings, frames in their states, stacks of these
      * frames.  Frames are without the parts that differ from run to run: lines, directories, the
      * JIT code's file.  Where a column is known, they have the line and it (same_functions.h). */
     struct call_profile names;
     uint32_t *function_of; /* by frame of NAMES: its function, a string */
-    uint8_t *sides_of;     /* by frame of NAMES: 1 the base has it, 2 the new ones have it */
+    uint8_t *sides_of;     /* by frame of NAMES: the sides that have it */
     size_t function_of_capacity, sides_capacity;
     struct compared_run *runs;
     size_t run_count, run_capacity;
@@ -63,6 +66,12 @@ int run_set_add_note(struct run_set *set, const char *text);
 /* The name of FRAME, which is of SET's names, as a function: "name  file", and where it begins if
  * it has a column.  A string of SET's names; PROFILE_NOTHING without memory. */
 uint32_t run_set_name_function(struct run_set *set, const struct call_frame *frame);
+
+/* Add the stacks of PROFILE, whose frames are FRAMES in SET's names; NODES, as many as PROFILE's,
+ * becomes what they are there.  The first, which is no stack, is 0.  Returns 0, or -1 without
+ * memory. */
+int run_set_add_stacks(struct run_set *set, const struct call_profile *profile,
+                       const uint32_t *frames, uint32_t *nodes);
 
 /* How many numbers TABLE has; of strings and stacks, number 0 is none's. */
 size_t run_set_count(const struct run_set *set, enum run_table table);

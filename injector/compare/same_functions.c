@@ -5,8 +5,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { BASE_SIDE = 1, NEW_SIDE = 2, BOTH_SIDES = 3 };
-
 /* A place where functions of one name begin. */
 struct named_place {
     uint32_t function, line, column; /* FUNCTION: by name and file alone */
@@ -152,18 +150,6 @@ static int add_frames(struct new_numbers *numbers, struct run_set *set,
     return 0;
 }
 
-static int add_nodes(struct new_numbers *numbers, struct run_set *set,
-                     const struct call_profile *old)
-{
-    for (size_t i = 1; i < old->node_count; i++) {
-        numbers->nodes[i] = call_profile_add_node(&set->names, numbers->nodes[old->nodes[i].parent],
-                                                  numbers->frames[old->nodes[i].frame]);
-        if (numbers->nodes[i] == PROFILE_NOTHING)
-            return -1;
-    }
-    return 0;
-}
-
 /* A new number is not larger than the old one. */
 static void move_values(struct run_values *values, const uint32_t *numbers)
 {
@@ -197,7 +183,7 @@ static int make_anew(struct run_set *set, const struct call_profile *old,
     int result = !numbers.frames || !numbers.nodes || call_profile_begin(&set->names) ||
                          copy_strings(&set->names, old) ||
                          add_frames(&numbers, set, old, places, count) ||
-                         add_nodes(&numbers, set, old)
+                         run_set_add_stacks(set, old, numbers.frames, numbers.nodes)
                      ? -1
                      : 0;
     for (size_t i = 0; i < set->run_count && !result; i++)

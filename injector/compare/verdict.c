@@ -414,7 +414,7 @@ static int find_far_runs(struct verdicts *verdicts, const double *values, size_t
         return -1;
     for (size_t i = 0; i < count; i++)
         distances[i] = fabs(values[i] - middle);
-    run_middle_sort(distances, count);
+    run_values_sort(distances, count);
     double usual = distances[count / 2];
     double least = fmax(verdicts->floor, least_far_share) * verdicts->middle.base;
     for (size_t i = 0; i < count && verdicts->far_count < MOST_FAR_RUNS; i++) {

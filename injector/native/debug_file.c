@@ -41,6 +41,20 @@ static uint32_t crc_of(const uint8_t *bytes, size_t size)
     return ~crc;
 }
 
+/* Whether SECTION of VIEW begins with the NAME of another file; BEHIND is what follows. */
+static bool read_name(struct elf_view *view, const char *section, const char **name,
+                      struct byte_cursor *behind)
+{
+    size_t size = 0;
+    uint64_t addr;
+    const uint8_t *bytes = elf_view_section(view, section, &size, &addr);
+    if (!bytes)
+        return false;
+    *behind = byte_cursor_over(bytes, size, false);
+    *name = cursor_cstr(behind);
+    return *name && **name;
+}
+
 /* A file's .gnu_debuglink: a name, padded to 4, and the CRC. */
 struct debug_link {
     const char *name;
@@ -49,16 +63,12 @@ struct debug_link {
 
 static bool read_link(struct elf_view *view, struct debug_link *link)
 {
-    size_t size = 0;
-    uint64_t addr;
-    const uint8_t *bytes = elf_view_section(view, ".gnu_debuglink", &size, &addr);
-    if (!bytes)
+    struct byte_cursor cursor;
+    if (!read_name(view, ".gnu_debuglink", &link->name, &cursor))
         return false;
-    struct byte_cursor cursor = byte_cursor_over(bytes, size, false);
-    link->name = cursor_cstr(&cursor);
     cursor_skip(&cursor, (4 - cursor.offset % 4) % 4);
     link->crc = cursor_u32(&cursor);
-    return !cursor.failed && link->name[0] && !strchr(link->name, '/');
+    return !cursor.failed && !strchr(link->name, '/');
 }
 
 /* Open the file at PATH, if that leads to one below DIRECTORY.  Both are released. */
@@ -146,18 +156,14 @@ struct common_link {
 
 static bool read_common_link(struct elf_view *view, struct common_link *link)
 {
-    size_t size = 0;
-    uint64_t addr;
-    const uint8_t *bytes = elf_view_section(view, ".gnu_debugaltlink", &size, &addr);
-    if (!bytes)
+    struct byte_cursor cursor;
+    if (!read_name(view, ".gnu_debugaltlink", &link->name, &cursor))
         return false;
-    struct byte_cursor cursor = byte_cursor_over(bytes, size, false);
-    link->name = cursor_cstr(&cursor);
     link->id.size = cursor_left(&cursor);
-    if (cursor.failed || link->id.size > BUILD_ID_BYTES)
+    if (!link->id.size || link->id.size > BUILD_ID_BYTES)
         return false;
-    memcpy(link->id.bytes, bytes + cursor.offset, link->id.size);
-    return link->id.size && link->name[0];
+    memcpy(link->id.bytes, cursor_bytes(&cursor, link->id.size), link->id.size);
+    return true;
 }
 
 /* A name that is no path from the root on is meant from the directory of OF. */

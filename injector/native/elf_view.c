@@ -7,7 +7,6 @@
 #include "injector/files/regular_file.h"
 #include "jitdump/format/byte_cursor.h"
 
-#include <errno.h>
 #include <gelf.h>
 #include <stdio.h>
 #include <stdlib.h>

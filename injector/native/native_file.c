@@ -69,6 +69,11 @@ static void mini_debug_open(struct elf_view *debug, struct elf_view *view)
 
 static const char vdso_name[] = "[vdso]";
 
+static uint64_t ns_of(struct timespec time)
+{
+    return (uint64_t)time.tv_sec * 1000000000 + (uint64_t)time.tv_nsec;
+}
+
 static void find_end(struct native_files *files, const struct recording_host *host)
 {
     struct stat status;
@@ -78,8 +83,7 @@ static void find_end(struct native_files *files, const struct recording_host *ho
     if (files->ended_exactly)
         files->ended_ns = recording_host_wall_ns(host, last_ns);
     else if (path && stat(path, &status) == 0 && S_ISREG(status.st_mode))
-        files->ended_ns =
-            (uint64_t)status.st_mtim.tv_sec * 1000000000 + (uint64_t)status.st_mtim.tv_nsec;
+        files->ended_ns = ns_of(status.st_mtim);
 }
 
 int native_files_begin(struct native_files *files, const struct records *records, const char *root,
@@ -156,11 +160,6 @@ static bool runs(const struct native_files *files, const struct elf_view *view)
 
 /* ---- Reading ---- */
 
-static uint64_t ns_of(struct timespec time)
-{
-    return (uint64_t)time.tv_sec * 1000000000 + (uint64_t)time.tv_nsec;
-}
-
 /* A link or chmod changes a file's change time, too, as backups and tests do with libraries.  A
  * file with a build-id is taken for written only if its contents' time says so; one without, which
  * a build by hand may have put in place with an old time, by either. */
@@ -195,10 +194,9 @@ static bool read_at(struct native_files *files, struct native_file *file, char *
     int result = elf_view_open(&file->view, path);
     free(path);
     if (!result && runs(files, &file->view)) {
-        file->change = change_of(files, file, &file->view);
-        file->found = file->view.build_id;
-        file->inode = file->view.status.st_ino;
-        if (!file->change)
+        file->found = (struct native_found){change_of(files, file, &file->view),
+                                            file->view.build_id, file->view.status.st_ino};
+        if (!file->found.change)
             return true;
     }
     elf_view_close(&file->view);
@@ -280,14 +278,9 @@ static void read_file(struct native_files *files, struct native_file *file)
     if (read_below(files, file, "") ||
         read_at(files, file, injected_image_beside(files->records->file->path, name)))
         return;
-    const enum native_change change = file->change;
-    const struct build_id found = file->found;
-    const uint64_t inode = file->inode;
-    if (read_at(files, file, kept_path(&file->wanted)))
-        return;
-    file->change = change;
-    file->found = found;
-    file->inode = inode;
+    const struct native_found found = file->found;
+    if (!read_at(files, file, kept_path(&file->wanted)))
+        file->found = found;
 }
 
 static int compare_files(const void *left, const void *right)
@@ -392,17 +385,17 @@ static void report_change(const struct native_file *file, struct findings *findi
 {
     const struct perf_map *map = &file->map->map;
     char found[BUILD_ID_HEX_BYTES], wanted[BUILD_ID_HEX_BYTES];
-    build_id_hex(found, &file->found);
+    build_id_hex(found, &file->found.build_id);
     build_id_hex(wanted, &file->wanted);
-    if (file->change == NATIVE_REBUILT)
+    if (file->found.change == NATIVE_REBUILT)
         report_finding(findings, FINDING_FILE_CHANGED,
                        "%s: rebuilt since the recording: its build-id is %s, the recorded one %s",
                        map->filename, found[0] ? found : "missing", wanted);
-    else if (file->change == NATIVE_REPLACED)
+    else if (file->found.change == NATIVE_REPLACED)
         report_finding(findings, FINDING_FILE_CHANGED,
                        "%s: replaced since it was mapped: its inode is %" PRIu64
                        ", the recorded one %" PRIu64,
-                       map->filename, (uint64_t)file->inode, map->ino);
+                       map->filename, file->found.inode, map->ino);
     else
         report_finding(findings, FINDING_FILE_CHANGED,
                        "%s: changed since its last sample, by its times; the recording has no "
@@ -413,7 +406,7 @@ static void report_change(const struct native_file *file, struct findings *findi
 void native_files_report(const struct native_files *files, struct findings *findings)
 {
     for (size_t i = 0; i < files->count; i++)
-        if (files->items[i]->change && !files->items[i]->view.elf)
+        if (files->items[i]->found.change && !files->items[i]->view.elf)
             report_change(files->items[i], findings);
 }
 

@@ -23,16 +23,21 @@ enum native_change {
     NATIVE_WRITTEN,   /* it was changed later */
 };
 
+/* The file that is in the place of a mapped one. */
+struct native_found {
+    enum native_change change;
+    struct build_id build_id;
+    uint64_t inode;
+};
+
 struct native_file {
     const struct recorded_map *map; /* one that names it */
     struct build_id wanted;         /* size 0: unknown */
     struct elf_view view;           /* without segments: it could not be read, or was another one */
     struct elf_view debug;
     bool was_read, debug_sought;
-    bool is_told;              /* its change was, where names are given */
-    enum native_change change; /* of the file in its place */
-    struct build_id found;     /* that file's */
-    uint64_t inode;
+    bool is_told; /* its change was, where names are given */
+    struct native_found found;
     uint32_t number;
     uint64_t ended; /* stacks that ended in it */
 };

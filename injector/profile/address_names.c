@@ -343,7 +343,7 @@ static int note_change(struct address_names *names, struct native_file *file)
 {
     struct call_profile *to = names->to;
     const char *module = file_name_of(file->map->map.filename);
-    if (!file->change || file->is_told)
+    if (!file->found.change || file->is_told)
         return 0;
     file->is_told = true;
     if (array_reserve(to->changed, to->changed_count, to->changed_capacity))

@@ -2,6 +2,7 @@
 #include "injector/profile/frame_name.h"
 
 #include "injector/log/script/v8_place.h"
+#include "injector/text/affix.h"
 
 #include <ctype.h>
 #include <fnmatch.h>
@@ -9,18 +10,6 @@
 #include <string.h>
 
 #define COUNT(array) (sizeof(array) / sizeof *(array))
-
-static bool begins(const char *text, size_t bytes, const char *prefix)
-{
-    size_t length = strlen(prefix);
-    return bytes >= length && memcmp(text, prefix, length) == 0;
-}
-
-static bool ends(const char *text, size_t bytes, const char *suffix)
-{
-    size_t length = strlen(suffix);
-    return bytes >= length && memcmp(text + bytes - length, suffix, length) == 0;
-}
 
 /* "name file:line:column", as in V8: the words behind the space are a place if they end in
  * numbers. */
@@ -61,7 +50,7 @@ static size_t python_name_bytes(const char *text, size_t bytes)
 static bool take_python(struct frame_name *result)
 {
     static const char prefix[] = "py::";
-    if (!begins(result->name, result->name_bytes, prefix))
+    if (!text_begins(result->name, result->name_bytes, prefix))
         return false;
     const char *start = result->name + sizeof prefix - 1, *end = result->name + result->name_bytes;
     size_t bytes = python_name_bytes(start, (size_t)(end - start));
@@ -98,13 +87,13 @@ struct frame_name frame_name_of_jit(const char *symbol, size_t bytes)
 {
     static const char inlined[] = " (inlined)", anonymous[] = "(anonymous)";
     struct frame_name result = {.name = symbol, .name_bytes = bytes};
-    if (ends(symbol, bytes, inlined)) {
+    if (text_ends(symbol, bytes, inlined)) {
         result.inlined = true;
         result.name_bytes -= sizeof inlined - 1;
     }
     if (!take_python(&result))
         take_tier(&result);
-    if (begins(symbol, bytes, "Interpreter") && bytes == strlen("Interpreter"))
+    if (text_begins(symbol, bytes, "Interpreter") && bytes == strlen("Interpreter"))
         result.interpreted = true; /* HotSpot's */
     if (result.name_bytes == 0) {
         result.name = anonymous;

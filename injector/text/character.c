@@ -34,6 +34,15 @@ uint32_t utf8_code(const char *text, size_t bytes)
     return code;
 }
 
+size_t utf8_put(char to[UTF8_MOST_BYTES], uint32_t code)
+{
+    size_t bytes = code < 0x80 ? 1 : code < 0x800 ? 2 : code < 0x10000 ? 3 : 4;
+    for (size_t i = bytes; i-- > 1; code >>= 6)
+        to[i] = (char)(0x80 | (code & 0x3f));
+    to[0] = (char)(bytes == 1 ? code : (0xf00u >> bytes & 0xff) | code);
+    return bytes;
+}
+
 /* Unicode's Default_Ignorable_Code_Point, the separators of lines, and the marks of annotations. */
 static bool is_hidden(uint32_t code)
 {

@@ -1,4 +1,4 @@
-/* What a character may do where it is printed.  This is decided here alone. */
+/* Characters in UTF-8, and what each may do where it is printed.  That is decided here alone. */
 #ifndef PERFJIT_CHARACTER_H
 #define PERFJIT_CHARACTER_H
 
@@ -12,6 +12,11 @@ size_t utf8_bytes(const char *text, size_t bytes);
 
 /* The code point of the UTF-8 character of BYTES bytes at TEXT. */
 uint32_t utf8_code(const char *text, size_t bytes);
+
+enum { UTF8_MOST_BYTES = 4 };
+
+/* Put CODE, below 2^21, at TO.  Returns how many bytes it has. */
+size_t utf8_put(char to[UTF8_MOST_BYTES], uint32_t code);
 
 enum character {
     CHARACTER_PLAIN,

@@ -115,11 +115,51 @@ static void test_places_that_moved_are_paired_by_their_order(void **state)
     run_set_free(&set);
 }
 
+static double asked_for_us(const char *lines_of)
+{
+    static const struct made_function run[] = {
+        {"e", 1, 14, 10}, {"e", 1, 129, 20}, {"f", 2, 14, 7}, {"ee", 1, 14, 4}, {0}};
+    struct run_set set;
+    double sum = 0;
+    assert_int_equal(run_set_begin(&set), 0);
+    set.lines_of = lines_of;
+    add_run(&set, false, run);
+    const struct run_values *lines = &set.runs[0].tables[BY_LINE];
+    for (size_t i = 0; i < lines->count; i++)
+        sum += lines->items[i] / 1000;
+    assert_int_equal(set.lines_found, sum > 0);
+    run_set_free(&set);
+    return sum;
+}
+
+static void test_a_function_is_asked_for_by_its_name_file_or_place(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *lines_of;
+        double us;
+    } cases[] = {{"e", 30},
+                 {"e  app.js", 30},
+                 {"e  app.js:1:14", 10},
+                 {"ee", 4},
+                 {"e  app.js:1:129", 20},
+                 {"e  app.js:1:1", 0},
+                 {"e  app.js:1:1290", 0},
+                 {"e  app.j", 0},
+                 {"e  ", 0},
+                 {"f  app.js:2:14", 7},
+                 {"f  app.js:1:14", 0}};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
+        if (asked_for_us(cases[i].lines_of) != cases[i].us)
+            fail_msg("%s: %g", cases[i].lines_of, asked_for_us(cases[i].lines_of));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_a_place_is_a_function),
         cmocka_unit_test(test_places_that_moved_are_paired_by_their_order),
+        cmocka_unit_test(test_a_function_is_asked_for_by_its_name_file_or_place),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -134,20 +134,28 @@ void code_log_convert(struct code_log *log, const struct jit_clock *clock)
         log->history.begin_ns = jit_clock_to_perf(clock, log->history.begin_ns);
 }
 
+/* Keep NAME, which may be NULL, as long as LOG.  Returns it, or NULL without memory. */
+static char *keep_name(struct code_log *log, char *name)
+{
+    if (!name || array_reserve(log->names, log->name_count, log->name_capacity)) {
+        free(name);
+        return NULL;
+    }
+    return log->names[log->name_count++] = name;
+}
+
 const char *code_log_shown_name(struct code_log *log, const char *name, size_t *bytes,
                                 bool terminated)
 {
     char *plain = jit_name_demangled(name, *bytes);
     if (!plain && terminated && code_name_is_clean(name, *bytes))
         return name;
-    char *clean = array_reserve(log->names, log->name_count, log->name_capacity) ? NULL
-                  : plain ? code_name_clean(plain, strlen(plain))
-                          : code_name_clean(name, *bytes);
+    char *clean = keep_name(log, plain ? code_name_clean(plain, strlen(plain))
+                                       : code_name_clean(name, *bytes));
     free(plain);
-    if (!clean)
-        return NULL;
-    *bytes = strlen(clean);
-    return log->names[log->name_count++] = clean;
+    if (clean)
+        *bytes = strlen(clean);
+    return clean;
 }
 
 int code_log_print_names(struct code_log *log)
@@ -156,12 +164,9 @@ int code_log_print_names(struct code_log *log)
         struct jit_function *function = &log->functions[i];
         if (!function->name || printable_is(function->name))
             continue;
-        char *name = array_reserve(log->names, log->name_count, log->name_capacity)
-                         ? NULL
-                         : printable_copy(function->name);
+        const char *name = keep_name(log, printable_copy(function->name));
         if (!name)
             return -1;
-        log->names[log->name_count++] = name;
         jit_function_set_name(function, name, strlen(name));
     }
     return 0;

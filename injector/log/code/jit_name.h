@@ -8,7 +8,6 @@
 #ifndef PERFJIT_JIT_NAME_H
 #define PERFJIT_JIT_NAME_H
 
-#include <stdbool.h>
 #include <stddef.h>
 
 /* The BYTES at NAME without mangling, to be freed; NULL: they are shown as they are, or there is no

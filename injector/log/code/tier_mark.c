@@ -1,6 +1,8 @@
 /* See tier_mark.h. */
 #include "injector/log/code/tier_mark.h"
 
+#include "injector/text/affix.h"
+
 #include <ctype.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -41,11 +43,14 @@ static const char *const bracketed[] = {"tier",        "Tier",         "Optimize
 
 #define COUNT(array) (sizeof(array) / sizeof *(array))
 
-/* The length of PREFIX if NAME begins with it, else 0. */
-static size_t prefixed(const char *name, size_t bytes, const char *prefix)
+/* The length of that of COUNT TEXTS, none of which begins with another, with which NAME begins; 0:
+ * with none. */
+static size_t begin_bytes(const char *name, size_t bytes, const char *const *texts, size_t count)
 {
-    size_t length = strlen(prefix);
-    return bytes >= length && memcmp(name, prefix, length) == 0 ? length : 0;
+    for (size_t i = 0; i < count; i++)
+        if (text_begins(name, bytes, texts[i]))
+            return strlen(texts[i]);
+    return 0;
 }
 
 /* How many of the BYTES at TEXT are V8's mark; 0: they do not begin with one. */
@@ -60,15 +65,17 @@ static uint32_t v8_mark_bytes(const char *text, size_t bytes)
     return at + (optimized && at < bytes && text[at] == V8_SPECIALIZED);
 }
 
+/* The length of V8's text in front of a name; 0: there is none. */
+static size_t v8_kind_bytes(const char *name, size_t bytes)
+{
+    return begin_bytes(name, bytes, v8_kinds, COUNT(v8_kinds));
+}
+
 static struct tier_mark v8_mark(const char *name, size_t bytes)
 {
-    for (size_t i = 0; i < COUNT(v8_kinds); i++) {
-        size_t at = prefixed(name, bytes, v8_kinds[i]);
-        uint32_t length = at ? v8_mark_bytes(name + at, bytes - at) : 0;
-        if (length)
-            return (struct tier_mark){(uint32_t)at, length, TIER_OF_V8};
-    }
-    return (struct tier_mark){.form = TIER_IS_NONE};
+    size_t at = v8_kind_bytes(name, bytes);
+    uint32_t length = at ? v8_mark_bytes(name + at, bytes - at) : 0;
+    return (struct tier_mark){(uint32_t)at, length, length ? TIER_OF_V8 : TIER_IS_NONE};
 }
 
 /* The place of "-3" at the end of the BYTES at NAME; 0: there is none. */
@@ -78,15 +85,6 @@ static size_t number_at(const char *name, size_t bytes)
     while (at && isdigit((unsigned char)name[at - 1]))
         at--;
     return at > 1 && at < bytes && name[at - 1] == '-' ? at - 1 : 0;
-}
-
-/* The length of V8's text in front of a name without a mark; 0: there is none. */
-static size_t v8_kind_bytes(const char *name, size_t bytes)
-{
-    size_t length = 0;
-    for (size_t i = 0; !length && i < COUNT(v8_kinds); i++)
-        length = prefixed(name, bytes, v8_kinds[i]);
-    return length;
 }
 
 static struct tier_mark v8_wasm_mark(const char *name, size_t bytes)
@@ -111,10 +109,7 @@ static bool is_word(const char *text, size_t bytes)
 
 static bool is_bracketed_tier(const char *text, size_t bytes)
 {
-    for (size_t i = 0; i < COUNT(bracketed); i++)
-        if (prefixed(text, bytes, bracketed[i]))
-            return is_word(text, bytes);
-    return false;
+    return begin_bytes(text, bytes, bracketed, COUNT(bracketed)) && is_word(text, bytes);
 }
 
 /* A mark after the name takes the space in front of it along. */
@@ -132,9 +127,7 @@ static struct tier_mark bracketed_mark(const char *name, size_t bytes)
 
 static struct tier_mark prefix_mark(const char *name, size_t bytes)
 {
-    size_t length = 0;
-    for (size_t i = 0; !length && i < COUNT(prefixes); i++)
-        length = prefixed(name, bytes, prefixes[i]);
+    size_t length = begin_bytes(name, bytes, prefixes, COUNT(prefixes));
     return (struct tier_mark){0, (uint32_t)length, length ? TIER_IN_FRONT : TIER_IS_NONE};
 }
 

@@ -1,15 +1,9 @@
 /* See file_url.h. */
 #include "injector/log/script/file_url.h"
 
-#include <string.h>
+#include "injector/text/hex_digit.h"
 
-static int hex_digit(char c)
-{
-    if (c >= '0' && c <= '9')
-        return c - '0';
-    c |= 'a' ^ 'A';
-    return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
-}
+#include <string.h>
 
 /* The byte that the three characters at TEXT, of which LEFT are there, encode; -1 if they encode
  * none.  No path has a NUL. */

@@ -5,6 +5,8 @@
 #include "injector/arrays/number_map.h"
 #include "injector/files/regular_file.h"
 #include "injector/log/script/v8_place.h"
+#include "injector/text/character.h"
+#include "injector/text/hex_digit.h"
 
 #include <errno.h>
 #include <stdint.h>
@@ -33,10 +35,7 @@ static bool take_number(struct line_text *text, unsigned base, uint64_t most, ui
     const char *at = text->text, *end = text_end(*text);
     *number = 0;
     for (; at < end; at++) {
-        const unsigned letter = (unsigned)(*at | 0x20);
-        const unsigned digit = *at >= '0' && *at <= '9'         ? (unsigned)(*at - '0')
-                               : letter >= 'a' && letter <= 'f' ? letter - 'a' + 10
-                                                                : base;
+        const unsigned digit = (unsigned)hex_digit(*at); /* a large one for none */
         if (digit >= base)
             break;
         if (*number > (most - digit) / base)
@@ -303,30 +302,6 @@ int v8_row_next(struct line_text *text, char letter, struct v8_row *row)
 
 /* ---- Names ---- */
 
-static size_t put_utf8(char *to, uint32_t code)
-{
-    if (code < 0x80) {
-        to[0] = (char)code;
-        return 1;
-    }
-    if (code < 0x800) {
-        to[0] = (char)(0xc0 | code >> 6);
-        to[1] = (char)(0x80 | (code & 0x3f));
-        return 2;
-    }
-    if (code < 0x10000) {
-        to[0] = (char)(0xe0 | code >> 12);
-        to[1] = (char)(0x80 | (code >> 6 & 0x3f));
-        to[2] = (char)(0x80 | (code & 0x3f));
-        return 3;
-    }
-    to[0] = (char)(0xf0 | code >> 18);
-    to[1] = (char)(0x80 | (code >> 12 & 0x3f));
-    to[2] = (char)(0x80 | (code >> 6 & 0x3f));
-    to[3] = (char)(0x80 | (code & 0x3f));
-    return 4;
-}
-
 /* The character behind a backslash and LETTER, in DIGITS hexadecimal digits. */
 static bool take_escape(struct line_text *text, char letter, uint32_t digits, uint32_t *code)
 {
@@ -360,7 +335,7 @@ char *v8_name_plain(struct line_text name)
     while (plain && name.bytes) {
         uint32_t code;
         if (take_escape(&name, 'x', 2, &code) || take_unit(&name, &code)) {
-            bytes += put_utf8(plain + bytes, code); /* shorter than the escape */
+            bytes += utf8_put(plain + bytes, code); /* shorter than the escape */
             continue;
         }
         uint32_t used = 1;

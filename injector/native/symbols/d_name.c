@@ -2,6 +2,7 @@
  * follow each other.  A function in a function stands behind the parameters of the outer one. */
 #include "injector/native/symbols/mangled_name.h"
 #include "injector/native/symbols/other_names.h"
+#include "injector/text/hex_digit.h"
 
 #include <ctype.h>
 #include <string.h>
@@ -9,6 +10,14 @@
 static void read_type(struct mangled_name *name);
 static void read_qualified(struct mangled_name *name);
 static void read_whole(struct mangled_name *name);
+
+static void read_silently(struct mangled_name *name, void (*read)(struct mangled_name *name))
+{
+    bool silent = name->silent;
+    name->silent = true;
+    read(name);
+    name->silent = silent;
+}
 
 /* ---- References ---- */
 
@@ -39,11 +48,6 @@ static bool begins_symbol(const struct mangled_name *name)
 
 /* ---- Values ---- */
 
-static unsigned hex_value(char c)
-{
-    return (unsigned)(c <= '9' ? c - '0' : (c | 0x20) - 'a' + 10);
-}
-
 /* A text in hexadecimal digits. */
 static void read_string(struct mangled_name *name)
 {
@@ -53,11 +57,12 @@ static void read_string(struct mangled_name *name)
     mangled_put(name, "\"");
     for (uint64_t i = 0; i < bytes && !name->failed; i++) {
         const char *digits = mangled_part(name, 2);
-        if (!digits || !isxdigit((unsigned char)digits[0]) || !isxdigit((unsigned char)digits[1])) {
+        int high = digits ? hex_digit(digits[0]) : -1, low = digits ? hex_digit(digits[1]) : -1;
+        if (high < 0 || low < 0) {
             mangled_fail(name);
             return;
         }
-        char byte = (char)(hex_value(digits[0]) << 4 | hex_value(digits[1]));
+        char byte = (char)(high << 4 | low);
         mangled_put_bytes(name, &byte, 1);
     }
     mangled_put(name, "\"");
@@ -143,15 +148,12 @@ static void read_argument(struct mangled_name *name)
 {
     mangled_take(name, 'H'); /* it is specialized */
     char tag = mangled_next(name), type = mangled_peek(name);
-    bool silent = name->silent;
     switch (tag) {
     case 'T':
         read_type(name);
         break;
     case 'V':
-        name->silent = true;
-        read_type(name);
-        name->silent = silent;
+        read_silently(name, read_type);
         read_value(name, type);
         break;
     case 'S':
@@ -286,14 +288,6 @@ static void read_parameters(struct mangled_name *name)
         read_parameter(name);
     }
     mangled_put(name, ")");
-}
-
-static void read_silently(struct mangled_name *name, void (*read)(struct mangled_name *name))
-{
-    bool silent = name->silent;
-    name->silent = true;
-    read(name);
-    name->silent = silent;
 }
 
 static void read_function(struct mangled_name *name, const char *word)

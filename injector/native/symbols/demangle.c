@@ -1,8 +1,10 @@
 /* See demangle.h. */
 #include "injector/native/symbols/demangle.h"
 
+#include "injector/native/symbols/mangled_name.h"
 #include "injector/native/symbols/other_names.h"
 #include "injector/native/symbols/rust_name.h"
+#include "injector/text/affix.h"
 
 #include <setjmp.h>
 #include <stdlib.h>
@@ -24,8 +26,7 @@ extern int __gcclibcxx_demangle_callback(const char *mangled,
 
 struct demangling {
     jmp_buf too_long;
-    size_t bytes, most;
-    char name[];
+    struct mangled_name name; /* for its result alone: the runtime reads the symbol */
 };
 
 /* A name of 214 bytes can stand for 48 MB, and five more double that: each reference to a part
@@ -33,25 +34,24 @@ struct demangling {
 static void take_piece(const char *text, size_t bytes, void *to)
 {
     struct demangling *run = to;
-    if (bytes > run->most - run->bytes)
+    mangled_put_bytes(&run->name, text, bytes);
+    if (run->name.failed)
         longjmp(run->too_long, 1);
-    memcpy(run->name + run->bytes, text, bytes);
-    run->bytes += bytes;
+}
+
+/* RUN is the caller's: what belongs to the function of setjmp is not known behind a longjmp. */
+static void run_demangler(struct demangling *run, const char *symbol)
+{
+    if (setjmp(run->too_long) || __gcclibcxx_demangle_callback(symbol, take_piece, run))
+        mangled_fail(&run->name);
 }
 
 static char *demangle_bounded(const char *symbol, size_t most)
 {
-    struct demangling *run = malloc(sizeof *run + most);
-    char *name = NULL;
-    if (!run)
-        return NULL;
-    run->bytes = 0;
-    run->most = most;
-    if (setjmp(run->too_long) == 0 && __gcclibcxx_demangle_callback(symbol, take_piece, run) == 0 &&
-        run->bytes)
-        name = strndup(run->name, run->bytes);
-    free(run);
-    return name;
+    struct demangling run;
+    mangled_begin(&run.name, symbol, strlen(symbol), most);
+    run_demangler(&run, symbol);
+    return mangled_end(&run.name);
 }
 
 /* How many parts before this one SYMBOL may refer to, at most. */
@@ -132,16 +132,10 @@ static const struct {
     {"_$S", swift_name},  {"L", java_name},
 };
 
-static bool begins(const char *name, size_t bytes, const char *begin)
-{
-    size_t length = strlen(begin);
-    return bytes >= length && memcmp(name, begin, length) == 0;
-}
-
 bool demangle_may(const char *name, size_t bytes)
 {
     for (size_t i = 0; i < sizeof languages / sizeof *languages; i++)
-        if (begins(name, bytes, languages[i].begin))
+        if (text_begins(name, bytes, languages[i].begin))
             return true;
     return false;
 }
@@ -151,7 +145,7 @@ char *demangle(const char *symbol, size_t most)
     char *name = NULL;
     size_t bytes = strlen(symbol);
     for (size_t i = 0; !name && i < sizeof languages / sizeof *languages; i++)
-        if (begins(symbol, bytes, languages[i].begin))
+        if (text_begins(symbol, bytes, languages[i].begin))
             name = languages[i].read(symbol, most);
     return name;
 }

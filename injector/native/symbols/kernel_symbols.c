@@ -5,6 +5,7 @@
 #include "injector/arrays/bisect.h"
 #include "injector/arrays/run_sort.h"
 #include "injector/files/regular_file.h"
+#include "injector/text/hex_digit.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -16,21 +17,12 @@ enum {
     PAGE_BYTES = 4096
 };
 
-/* The value of C as a hexadecimal digit; 16: it is none. */
-static unsigned digit_of(char c)
-{
-    if (c >= '0' && c <= '9')
-        return (unsigned)(c - '0');
-    c = (char)(c | 0x20);
-    return c >= 'a' && c <= 'f' ? (unsigned)(c - 'a') + 10 : 16;
-}
-
 /* The address that TEXT begins with, and where it ends. */
 static uint64_t address_in(const char *text, const char **end)
 {
     uint64_t addr = 0;
-    for (unsigned digit; (digit = digit_of(*text)) < 16; text++)
-        addr = addr << 4 | digit;
+    for (int digit; (digit = hex_digit(*text)) >= 0; text++)
+        addr = addr << 4 | (unsigned)digit;
     *end = text;
     return addr;
 }

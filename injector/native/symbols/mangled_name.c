@@ -1,6 +1,8 @@
 /* See mangled_name.h. */
 #include "injector/native/symbols/mangled_name.h"
 
+#include "injector/text/character.h"
+
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -139,15 +141,11 @@ void mangled_put_number(struct mangled_name *name, uint64_t number)
 
 void mangled_put_character(struct mangled_name *name, uint32_t code)
 {
-    unsigned char text[4];
-    size_t bytes = code < 0x80 ? 1 : code < 0x800 ? 2 : code < 0x10000 ? 3 : 4;
-    if (code > 0x10ffff || (code >= 0xd800 && code < 0xe000) || code < 0x20 ||
-        (code >= 0x7f && code < 0xa0)) {
+    char text[UTF8_MOST_BYTES];
+    size_t bytes = code > 0x10ffff ? 0 : utf8_put(text, code), count;
+    enum character character = bytes ? character_at(text, bytes, &count) : CHARACTER_BROKEN;
+    if (character == CHARACTER_BROKEN || character == CHARACTER_CONTROL)
         mangled_fail(name);
-        return;
-    }
-    for (size_t i = bytes; i-- > 1; code >>= 6)
-        text[i] = (unsigned char)(0x80 | (code & 0x3f));
-    text[0] = (unsigned char)(bytes == 1 ? code : (0xf00u >> bytes & 0xff) | code);
-    mangled_put_bytes(name, (const char *)text, bytes);
+    else
+        mangled_put_bytes(name, text, bytes);
 }

@@ -10,7 +10,7 @@
 
 /* A place in the source, and its surroundings.  The texts live as long as the symbols. */
 struct native_place {
-    /* As a symbol, if there is one, else with its namespaces: native_place_name; or NULL */
+    /* As a symbol, if there is one, else with its namespaces: native_name_shown; or NULL */
     const char *name;
     uint64_t offset;  /* in it */
     const char *file; /* or NULL */

@@ -3,22 +3,16 @@
  * function. */
 #include "injector/native/symbols/mangled_name.h"
 #include "injector/native/symbols/other_names.h"
+#include "injector/text/hex_digit.h"
 
 #include <ctype.h>
 #include <string.h>
 
-static int digit_of(char c)
-{
-    return c >= '0' && c <= '9'   ? c - '0'
-           : c >= 'a' && c <= 'f' ? c - 'a' + 10
-           : c >= 'A' && c <= 'F' ? c - 'A' + 10
-                                  : -1;
-}
-
 static void put_operator(struct mangled_name *name)
 {
     const bool has_digits = name->end - name->at >= 2;
-    int high = has_digits ? digit_of(name->at[0]) : -1, low = high < 0 ? -1 : digit_of(name->at[1]);
+    int high = has_digits ? hex_digit(name->at[0]) : -1;
+    int low = has_digits ? hex_digit(name->at[1]) : -1;
     if (low < 0 || high < 2 || (high == 7 && low == 15) || high > 7) {
         mangled_put(name, "$");
         return;

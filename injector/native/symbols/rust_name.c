@@ -2,12 +2,13 @@
 #include "injector/native/symbols/rust_name.h"
 
 #include "injector/native/symbols/mangled_name.h"
+#include "injector/text/hex_digit.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 enum { HASH_DIGITS = 16, MOST_PUNYCODE = 256 };
 
+/* No capitals. */
 static bool is_hex(char c)
 {
     return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'f');
@@ -15,7 +16,7 @@ static bool is_hex(char c)
 
 static unsigned hex_value(char c)
 {
-    return (unsigned)(c <= '9' ? c - '0' : c - 'a' + 10);
+    return (unsigned)hex_digit(c);
 }
 
 /* ---- The older scheme ---- */
@@ -235,24 +236,37 @@ static void read_type(struct reading *reading);
 static void read_const(struct reading *reading, bool is_value);
 
 /* A part may stand for one before, by its place behind "_R".  What is not shown is not read again.
+ * Go to that part, behind a "B".  Returns where to go on behind it; NULL: there is nothing to read.
  */
-static void read_again(struct reading *reading, void (*read)(struct reading *reading, bool flag),
-                       bool flag)
+static const char *go_back(struct mangled_name *name)
 {
-    struct mangled_name *name = reading->name;
     const char *here = name->at - 1;
     uint64_t place = read_base62(name);
     const char *behind = name->at;
     if (name->failed || place >= (uint64_t)(here - name->start)) {
         mangled_fail(name);
-        return;
+        return NULL;
     }
     if (name->silent)
-        return;
+        return NULL;
     name->at = name->start + place;
-    read(reading, flag);
+    return behind;
+}
+
+static void go_on(struct mangled_name *name, const char *behind)
+{
     if (!name->failed)
         name->at = behind;
+}
+
+static void read_again(struct reading *reading, void (*read)(struct reading *reading, bool flag),
+                       bool flag)
+{
+    const char *behind = go_back(reading->name);
+    if (!behind)
+        return;
+    read(reading, flag);
+    go_on(reading->name, behind);
 }
 
 static void put_lifetime(struct reading *reading, uint64_t index)
@@ -469,15 +483,10 @@ static bool read_open_path(struct reading *reading)
     if (!mangled_enter(name))
         return false;
     if (mangled_take(name, 'B')) {
-        const char *here = name->at - 1;
-        uint64_t place = read_base62(name);
-        const char *behind = name->at;
-        if (name->failed || place >= (uint64_t)(here - name->start))
-            mangled_fail(name);
-        else if (!name->silent) {
-            name->at = name->start + place;
+        const char *behind = go_back(name);
+        if (behind) {
             is_open = read_open_path(reading);
-            name->at = name->failed ? name->end : behind;
+            go_on(name, behind);
         }
     } else if (mangled_take(name, 'I')) {
         read_path(reading, false);

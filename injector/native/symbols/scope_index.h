@@ -40,8 +40,8 @@ struct scope_unit *scope_index_unit(struct scope_index *index, Dwarf_Addr addr);
  * the innermost first, and last the function.  Returns how many; 0: none is known. */
 size_t scope_index_at(struct scope_unit *unit, Dwarf_Addr addr, Dwarf_Die *scopes, size_t most);
 
-/* Put the namespaces, types and functions that the entry FUNCTION is in into SPACES, which has room for MOST,
- * the innermost first.  Returns how many. */
+/* Put the namespaces, types and functions that the entry FUNCTION is in into SPACES, which has room
+ * for MOST, the innermost first.  Returns how many. */
 size_t scope_index_spaces(struct scope_index *index, Dwarf_Die *function, Dwarf_Die *spaces,
                           size_t most);
 

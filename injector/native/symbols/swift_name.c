@@ -4,6 +4,7 @@
  * the function's name, and then the end; in between types may stand. */
 #include "injector/native/symbols/mangled_name.h"
 #include "injector/native/symbols/other_names.h"
+#include "injector/text/affix.h"
 
 #include <ctype.h>
 #include <string.h>
@@ -210,12 +211,6 @@ static void drop_thunks(const char *text, size_t *bytes)
         --*bytes;
 }
 
-static bool ends(const char *text, size_t bytes, const char *suffix)
-{
-    size_t length = strlen(suffix);
-    return bytes >= length && memcmp(text + bytes - length, suffix, length) == 0;
-}
-
 /* What a function at the end of the BYTES at REST is, in words behind its name; NULL: not known. */
 static const char *kind_of(const char *rest, size_t bytes, bool *has_name)
 {
@@ -227,7 +222,7 @@ static const char *kind_of(const char *rest, size_t bytes, bool *has_name)
                  {"vW", ".didset", true},  {"fC", ".init", false},  {"fc", ".init", false},
                  {"fD", ".deinit", false}, {"fd", ".deinit", false}};
     for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++)
-        if (ends(rest, bytes, kinds[i].end)) {
+        if (text_ends(rest, bytes, kinds[i].end)) {
             *has_name = kinds[i].has_name;
             return kinds[i].words;
         }
@@ -240,7 +235,7 @@ static unsigned closure_number(const char *rest, size_t *bytes)
 {
     size_t at = *bytes;
     unsigned number = 0, digit = 1;
-    if (!ends(rest, at, "_"))
+    if (!text_ends(rest, at, "_"))
         return 0;
     at--;
     bool is_first = at && rest[at - 1] == 'U';
