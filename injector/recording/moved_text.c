@@ -43,9 +43,8 @@ static bool goes_on(const struct perf_map *a, const struct perf_map *b)
 /* The map at ADDR, with the end of its part in *END; NULL: there is none. */
 static const struct recorded_map *map_at(const struct search *search, uint64_t addr, uint64_t *end)
 {
-    struct address_place place;
-    const struct address_range *range = address_map_find(&search->mapped, addr, &place);
-    if (!range || range->start > addr)
+    const struct address_range *range = address_map_at(&search->mapped, addr);
+    if (!range)
         return NULL;
     *end = range->end;
     return &search->maps[range->value];
