@@ -51,6 +51,13 @@ const struct address_range *address_map_find(const struct address_map *map, uint
     return range_at(map, place);
 }
 
+const struct address_range *address_map_at(const struct address_map *map, uint64_t addr)
+{
+    struct address_place place;
+    const struct address_range *range = address_map_find(map, addr, &place);
+    return range && range->start <= addr ? range : NULL;
+}
+
 /* Whether the first range that ends after ADDR is in leaf number AT. */
 static bool is_leaf_of(const struct address_map *map, size_t at, uint64_t addr)
 {

@@ -46,8 +46,11 @@ struct address_place {
 const struct address_range *address_map_find(const struct address_map *map, uint64_t addr,
                                              struct address_place *place);
 
-/* The same, looked for from *PLACE on first, which an earlier look-up in this map gave, or all
- * zeros. */
+/* The range that has ADDR, or NULL. */
+const struct address_range *address_map_at(const struct address_map *map, uint64_t addr);
+
+/* As address_map_find, looked for from *PLACE on first, which an earlier look-up in this map gave,
+ * or all zeros. */
 const struct address_range *address_map_find_near(const struct address_map *map, uint64_t addr,
                                                   struct address_place *place);
 

@@ -13,7 +13,7 @@ struct number_map_place {
 /* The highest bits of the product depend on all of the key. */
 static struct number_map_place *place_of(const struct number_map *map, uint64_t key)
 {
-    size_t at = key * UINT64_C(0x9e3779b97f4a7c15) >> 24 & (map->size - 1);
+    size_t at = key * UINT64_C(0x9e3779b97f4a7c15) >> (__builtin_clzll(map->size) + 1);
     while (map->places[at].behind && map->places[at].key != key)
         at = (at + 1) & (map->size - 1);
     return &map->places[at];

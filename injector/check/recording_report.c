@@ -5,9 +5,7 @@
 #include "injector/check/dump_report.h"
 #include "injector/recording/host/injected_image.h"
 #include "injector/recording/injected_map.h"
-#include "injector/recording/perf_data/perf_format.h"
 #include "injector/recording/silent_runtime.h"
-#include "injector/text/code_name.h"
 #include "injector/text/plural.h"
 
 #include <inttypes.h>

@@ -3,9 +3,6 @@
 
 #include "injector/arrays/address_map.h"
 
-#include <string.h>
-#include <sys/mman.h>
-
 enum { HUGE_PAGE_BYTES = 2 << 20, MOST_PIECES = 16 };
 
 struct search {
@@ -14,15 +11,6 @@ struct search {
     struct address_map mapped; /* numbers of MAPS */
     const struct recorded_map *program;
 };
-
-static bool is_anonymous(const struct perf_map *map)
-{
-    static const char *const names[] = {"//anon", "[anon:", "/anon_hugepage"};
-    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++)
-        if (strncmp(map->filename, names[i], strlen(names[i])) == 0)
-            return true;
-    return map->flags & MAP_HUGETLB;
-}
 
 static bool is_file(const struct perf_map *map)
 {
@@ -43,9 +31,8 @@ static bool goes_on(const struct perf_map *a, const struct perf_map *b)
 /* The map at ADDR, with the end of its part in *END; NULL: there is none. */
 static const struct recorded_map *map_at(const struct search *search, uint64_t addr, uint64_t *end)
 {
-    struct address_place place;
-    const struct address_range *range = address_map_find(&search->mapped, addr, &place);
-    if (!range || range->start > addr)
+    const struct address_range *range = address_map_at(&search->mapped, addr);
+    if (!range)
         return NULL;
     *end = range->end;
     return &search->maps[range->value];
@@ -104,7 +91,7 @@ static void take_text(const struct search *search, struct recorded_map *map,
 
 static int add_map(struct search *search, struct recorded_map *map)
 {
-    if (is_anonymous(&map->map) && map->map.len)
+    if (perf_map_is_anonymous(&map->map) && map->map.len)
         take_text(search, map, text_under(search, &map->map), false);
     if (map->text)
         return 0;
@@ -124,7 +111,7 @@ static size_t add_moment(struct search *search, size_t first)
             return 0;
     for (size_t i = first; i < end; i++) {
         struct recorded_map *map = &search->maps[i];
-        if (!map->text && is_anonymous(&map->map) && map->map.len)
+        if (!map->text && perf_map_is_anonymous(&map->map) && map->map.len)
             take_text(search, map, text_around(search, &map->map), true);
     }
     return end - first;

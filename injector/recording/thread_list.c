@@ -204,9 +204,8 @@ struct thread_sweep thread_sweep_begin(const struct thread_list *list, uint32_t 
 
 static struct live_thread *find(const struct thread_sweep *sweep, uint32_t tid)
 {
-    struct address_place place;
-    const struct address_range *range = address_map_find(&sweep->numbers, tid, &place);
-    return range && range->start <= tid ? &sweep->threads[range->value] : NULL;
+    const struct address_range *range = address_map_at(&sweep->numbers, tid);
+    return range ? &sweep->threads[range->value] : NULL;
 }
 
 static int set_number(struct thread_sweep *sweep, size_t number)

@@ -134,15 +134,18 @@ static void reduce(struct thread_names *names)
     names->count = kept;
 }
 
-/* The last naming of thread TID of PID before MOMENT; NULL: there is none. */
+/* The last naming of thread TID of PID before MOMENT, and in *NEXT its first one from then on;
+ * NULL: there is none. */
 static const struct thread_naming *before(const struct thread_names *names, uint32_t pid,
-                                          uint32_t tid, struct life_moment moment)
+                                          uint32_t tid, struct life_moment moment,
+                                          const struct thread_naming **next)
 {
     const struct thread_naming wanted = {.pid = pid, .tid = tid, .at = moment};
-    size_t behind;
-    array_bisect(behind, names->count, compare(&names->items[behind], &wanted) < 0);
-    const struct thread_naming *found = behind ? &names->items[behind - 1] : NULL;
-    return found && same_thread(found, &wanted) ? found : NULL;
+    size_t first;
+    array_bisect(first, names->count, compare(&names->items[first], &wanted) < 0);
+    const struct thread_naming *at = names->items + first, *end = names->items + names->count;
+    *next = at < end && same_thread(at, &wanted) ? at : NULL;
+    return first && same_thread(at - 1, &wanted) ? at - 1 : NULL;
 }
 
 static int compare_moments(const void *left, const void *right, void *argument)
@@ -166,9 +169,9 @@ static int inherit(struct thread_names *names)
     for (size_t i = 0; i < count; i++) {
         struct thread_naming *born = &names->items[births[i]];
         const struct thread_event *event = &names->list->events[born->event];
-        const struct thread_naming *creator =
-            is_birth(event) ? before(names, event->creator_pid, event->creator_tid, born->at)
-                            : NULL;
+        const struct thread_naming *next, *creator = NULL;
+        if (is_birth(event))
+            creator = before(names, event->creator_pid, event->creator_tid, born->at, &next);
         born->comm = creator ? creator->comm : NO_EVENT;
     }
     free(births);
@@ -192,29 +195,14 @@ void thread_names_free(struct thread_names *names)
 
 /* ---- Looking them up ---- */
 
-/* The first naming of thread TID of PID; NULL: there is none. */
-static const struct thread_naming *first_of(const struct thread_names *names, uint32_t pid,
-                                            uint32_t tid)
-{
-    const struct thread_naming wanted = {.pid = pid, .tid = tid};
-    size_t first;
-    array_bisect(first, names->count, compare(&names->items[first], &wanted) < 0);
-    const struct thread_naming *found = first < names->count ? &names->items[first] : NULL;
-    return found && same_thread(found, &wanted) ? found : NULL;
-}
-
 /* The event whose COMM names the thread before MOMENT, or the first after it if no other does. */
 static size_t comm_before(const struct thread_names *names, uint32_t pid, uint32_t tid,
                           struct life_moment moment)
 {
-    const struct thread_naming *naming = before(names, pid, tid, moment), *next;
+    const struct thread_naming *next, *naming = before(names, pid, tid, moment, &next);
     if (naming && naming->comm != NO_EVENT)
         return naming->comm;
-    next = naming ? naming + 1 : first_of(names, pid, tid);
-    if (!next || next == names->items + names->count || next->born || next->pid != pid ||
-        next->tid != tid)
-        return NO_EVENT;
-    return next->comm;
+    return next && !next->born ? next->comm : NO_EVENT;
 }
 
 static struct life_moment end_of(uint64_t time_ns)

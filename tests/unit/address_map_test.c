@@ -35,7 +35,8 @@ static void assert_same(const struct address_map *map, const struct model *model
     assert_null(address_map_next(map, &place));
 }
 
-/* find at ADDR: the first range that ends behind it; next: the one behind that. */
+/* find at ADDR: the first range that ends behind it; at: only if it has ADDR; next: the one behind
+ * that. */
 static void assert_finds(const struct address_map *map, const struct model *model, uint64_t addr)
 {
     struct address_place place;
@@ -43,6 +44,7 @@ static void assert_finds(const struct address_map *map, const struct model *mode
     uint64_t first = addr;
     while (first < SPACE && model->owner[first] == NOBODY)
         first++;
+    assert_ptr_equal(address_map_at(map, addr), first == addr ? range : NULL);
     if (first == SPACE) {
         assert_null(range);
         return;

@@ -111,9 +111,8 @@ static void play_changes(struct check *check, uint64_t time_ns)
 
 static uint32_t function_at(const struct check *check, uint64_t addr)
 {
-    struct address_place place;
-    const struct address_range *range = address_map_find(&check->owners, addr, &place);
-    if (!range || range->start > addr)
+    const struct address_range *range = address_map_at(&check->owners, addr);
+    if (!range)
         fail_msg("0x%" PRIx64 ": the profile would show no function here", addr);
     return range->value;
 }

@@ -189,9 +189,8 @@ size_t address_history_find(const struct address_history *history, uint64_t addr
 
 static uint8_t state_in(const struct address_map *map, size_t number)
 {
-    struct address_place place;
-    const struct address_range *range = address_map_find(map, number, &place);
-    return range && range->start <= number ? (uint8_t)range->value : ADDRESS_NOTHING;
+    const struct address_range *range = address_map_at(map, number);
+    return range ? (uint8_t)range->value : ADDRESS_NOTHING;
 }
 
 struct address_facts address_history_facts(const struct address_history *history, size_t number)

@@ -2,6 +2,7 @@
 #include "injector/check/census/sample_states.h"
 
 #include "injector/arrays/array.h"
+#include "injector/arrays/number_map.h"
 #include "injector/arrays/number_sort.h"
 
 #include <string.h>
@@ -84,57 +85,29 @@ static void find_children(struct player *player)
 
 /* ---- Which addresses ---- */
 
-/* The addresses by hash: their numbers, from 1 on. */
-struct number_table {
-    uint32_t *numbers;
-    size_t size; /* a power of 2 */
-};
-
-static size_t place_of(const struct number_table *table, const uint64_t *items, uint64_t ip)
-{
-    size_t at = (size_t)(ip * UINT64_C(0x9e3779b97f4a7c15) >> 32) & (table->size - 1);
-    while (table->numbers[at] && items[table->numbers[at] - 1] != ip)
-        at = (at + 1) & (table->size - 1);
-    return at;
-}
-
-static int enlarge(struct number_table *table, const struct asked_addresses *asked)
-{
-    struct number_table larger = {.size = table->size ? table->size * 4 : 16};
-    larger.numbers = calloc(larger.size, sizeof *larger.numbers);
-    if (!larger.numbers)
-        return -1;
-    for (size_t i = 0; i < asked->count; i++)
-        larger.numbers[place_of(&larger, asked->items, asked->items[i])] = (uint32_t)i + 1;
-    free(table->numbers);
-    *table = larger;
-    return 0;
-}
-
-static int number_sample(struct asked_addresses *asked, struct number_table *table,
+/* NUMBERS: of the addresses that are there. */
+static int number_sample(struct asked_addresses *asked, struct number_map *numbers,
                          struct census_sample *sample)
 {
-    if (2 * (asked->count + 1) > table->size && enlarge(table, asked))
+    sample->at = number_map_get(numbers, sample->ip);
+    if (sample->at != NUMBER_MAP_NOTHING)
+        return 0;
+    if (array_reserve(asked->items, asked->count, asked->capacity) ||
+        number_map_put(numbers, sample->ip, (uint32_t)asked->count))
         return -1;
-    uint32_t *number = &table->numbers[place_of(table, asked->items, sample->ip)];
-    if (*number == 0) {
-        if (array_reserve(asked->items, asked->count, asked->capacity))
-            return -1;
-        asked->items[asked->count++] = sample->ip;
-        *number = (uint32_t)asked->count;
-    }
-    sample->at = *number - 1;
+    sample->at = (uint32_t)asked->count;
+    asked->items[asked->count++] = sample->ip;
     return 0;
 }
 
 static int find_addresses(struct player *player, struct census_sample *samples, size_t count)
 {
     struct asked_addresses *asked = &player->asked;
-    struct number_table table = {0};
+    struct number_map numbers = {0};
     int result = 0;
     for (size_t i = 0; !result && i < count; i++)
-        result = number_sample(asked, &table, &samples[i]);
-    free(table.numbers);
+        result = number_sample(asked, &numbers, &samples[i]);
+    number_map_free(&numbers);
     asked->sorted = malloc((asked->count + 1) * sizeof *asked->sorted);
     asked->places = malloc((asked->count + 1) * sizeof *asked->places);
     if (result || !asked->sorted || !asked->places)

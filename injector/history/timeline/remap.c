@@ -107,26 +107,35 @@ static int restore_part(struct player *player, uint32_t index, uint64_t start, u
     return 0;
 }
 
+/* The next part of MAP from *STOP on that no earlier mapping of the same memory covered, into
+ * *START and *STOP.  Returns false if there is none. */
+static bool next_new_part(const struct player *player, const struct perf_map *map, uint64_t *start,
+                          uint64_t *stop)
+{
+    const uint64_t end = map->start + map->len;
+    struct address_place place;
+    const struct address_range *range = address_map_find(&player->backed, *stop, &place);
+    *start = *stop;
+    for (; range && range->start < end; range = address_map_next(&player->backed, &place)) {
+        if (!is_same_memory(map, player->mappings[range->value]))
+            continue;
+        if (range->start > *start)
+            break;
+        *start = range->end;
+    }
+    *stop = range && range->start < end ? range->start : end;
+    return *start < *stop;
+}
+
 /* The record of mapping INDEX is dropped.  Add again those of its addresses that no earlier mapping
  * of the same memory covered. */
 static int restore_new_parts(struct player *player, uint32_t index)
 {
-    const struct recorded_map *map = &player->process->maps[index];
-    uint64_t start = map->map.start, end = map->map.start + map->map.len;
-    struct address_place place;
-    const struct address_range *range = address_map_find(&player->backed, start, &place);
-    while (start < end) {
-        while (range && range->start < end &&
-               !is_same_memory(&map->map, player->mappings[range->value]))
-            range = address_map_next(&player->backed, &place);
-        uint64_t stop = range && range->start < end ? range->start : end;
-        if (start < stop && restore_part(player, index, start, stop))
+    const struct perf_map *map = &player->process->maps[index].map;
+    uint64_t start, stop = map->start;
+    while (next_new_part(player, map, &start, &stop))
+        if (restore_part(player, index, start, stop))
             return -1;
-        if (stop == end)
-            return 0;
-        start = range->end;
-        range = address_map_next(&player->backed, &place);
-    }
     return 0;
 }
 
@@ -239,27 +248,20 @@ static int play_text(struct player *player, const struct recorded_map *map)
                : 0;
 }
 
-/* The same, of parts that no mapping of the same memory covered: the kernel joins memory that
- * grows, and tells of all of it.  What was sampled in the others before is shown anew then. */
+/* Note since when MAP is mapped.  Where unloads are in time, these are its new parts alone: the
+ * kernel joins memory that grows, and tells of all of it.  What was sampled in the others before is
+ * shown anew then. */
 static int set_grown_since(struct player *player, const struct recorded_map *map)
 {
-    uint64_t start = map->map.start, end = map->map.start + map->map.len;
+    uint64_t start = map->map.start, stop = start;
     if (!player->process->unloads_in_time)
-        return set_mapped_since(player, start, end, map->time_ns + 1);
+        return set_mapped_since(player, start, start + map->map.len, map->time_ns + 1);
     if (array_reserve(player->grown, player->grown_count, player->grown_capacity))
         return -1;
     player->grown[player->grown_count++] = map;
-    while (start < end) {
-        struct address_place place;
-        const struct address_range *range = address_map_find(&player->backed, start, &place);
-        const bool known = range && range->start <= start;
-        uint64_t stop = !range || range->start >= end ? end : known ? range->end : range->start;
-        stop = stop < end ? stop : end;
-        if ((!known || !is_same_memory(&map->map, player->mappings[range->value])) &&
-            set_mapped_since(player, start, stop, map->time_ns + 1))
+    while (next_new_part(player, &map->map, &start, &stop))
+        if (set_mapped_since(player, start, stop, map->time_ns + 1))
             return -1;
-        start = stop;
-    }
     return 0;
 }
 

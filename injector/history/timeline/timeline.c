@@ -44,9 +44,8 @@ static void begin_event(struct player *player, uint64_t time_ns)
 /* The live function that owns ADDR, or NO_FUNCTION. */
 static uint32_t owner_at(const struct player *player, uint64_t addr)
 {
-    struct address_place place;
-    const struct address_range *range = address_map_find(&player->owners, addr, &place);
-    return range && range->start <= addr ? range->value : NO_FUNCTION;
+    const struct address_range *range = address_map_at(&player->owners, addr);
+    return range ? range->value : NO_FUNCTION;
 }
 
 /* A runtime that logs everything again (.NET does when a tracer attaches) changes nothing but the

@@ -11,6 +11,7 @@
 
 #include <inttypes.h>
 #include <stdlib.h>
+#include <string.h>
 
 /* One stack of one name, to be added up. */
 struct folded_line {
@@ -46,40 +47,67 @@ static size_t collect(const struct export_request *request, struct folded_line *
     return kept;
 }
 
-static void put_text(FILE *stream, const char *text, bool spaces)
+/* ---- Names ---- */
+
+/* The names of functions as they stand in a stack: a function that is not the only one of its line
+ * has its place behind its name. */
+struct written_names {
+    const char **of_function;
+    char *text; /* all of them, each with a NUL */
+};
+
+static void put_names(const struct export_request *request, FILE *stream)
 {
-    char *printable = printable_is(text) ? NULL : printable_copy(text);
-    for (const char *at = printable ? printable : text; *at; at++)
-        putc(*at == ';' ? ':' : *at == ' ' && !spaces ? '_' : *at, stream);
+    const struct call_profile *profile = request->profile;
+    for (uint32_t i = 0; i < request->functions->count; i++) {
+        printable_put(stream, call_profile_string(profile, request->functions->items[i].name));
+        profile_functions_put_place(request->functions, profile, i, stream);
+        putc('\0', stream);
+    }
+}
+
+/* Returns 0, or -1 without memory.  Release with free_names in either case. */
+static int write_names(struct written_names *names, const struct export_request *request)
+{
+    size_t bytes, count = request->functions->count;
+    FILE *stream = open_memstream(&names->text, &bytes);
+    names->of_function = calloc(count + 1, sizeof *names->of_function);
+    if (stream)
+        put_names(request, stream);
+    if (!stream || fclose(stream) || !names->of_function)
+        return -1;
+    for (size_t i = 0; i < bytes; i++)
+        if (names->text[i] == ';')
+            names->text[i] = ':';
+    const char *next = names->text;
+    for (size_t i = 0; i < count; i++, next += strlen(next) + 1)
+        names->of_function[i] = next;
+    return 0;
+}
+
+static void free_names(struct written_names *names)
+{
+    free(names->of_function);
+    free(names->text);
+}
+
+static void put_thread(FILE *stream, const char *name)
+{
+    char *printable = printable_is(name) ? NULL : printable_copy(name);
+    for (const char *at = printable ? printable : name; *at; at++)
+        putc(*at == ';' ? ':' : *at == ' ' ? '_' : *at, stream);
     free(printable);
 }
 
-/* A function that is not the only one of its line has its place behind its name. */
-static int put_place(FILE *stream, const struct export_request *request, uint32_t number)
-{
-    char *place = NULL;
-    size_t bytes = 0;
-    FILE *memory = open_memstream(&place, &bytes);
-    if (!memory)
-        return -1;
-    profile_functions_put_place(request->functions, request->profile,
-                                request->functions->of_frame[number], memory);
-    int result = fclose(memory) ? -1 : 0;
-    if (!result)
-        put_text(stream, place, true);
-    free(place);
-    return result;
-}
+/* ---- Stacks ---- */
 
-static int put_frame(FILE *stream, const struct export_request *request, uint32_t number)
+static void put_frame(FILE *stream, const struct export_request *request,
+                      const struct written_names *names, uint32_t number)
 {
     const struct call_profile *profile = request->profile;
     const struct call_frame *frame = &profile->frames[number];
     putc(';', stream);
-    put_text(stream, call_profile_string(profile, frame->name), true);
-    if (request->functions->by_column[request->functions->of_frame[number]] &&
-        put_place(stream, request, number))
-        return -1;
+    fputs(names->of_function[request->functions->of_frame[number]], stream);
     if (frame->inlined)
         fputs("_[i]", stream);
     else if (frame->kind == FRAME_KERNEL)
@@ -87,12 +115,12 @@ static int put_frame(FILE *stream, const struct export_request *request, uint32_
     else if (call_profile_string(profile, frame->module)[0] && frame->kind != FRAME_NATIVE &&
              (frame->kind == FRAME_JIT || call_profile_string(profile, frame->tier)[0]))
         fputs("_[j]", stream);
-    return 0;
 }
 
 /* The frames from the outermost on.  A stack is deep, and this no recursion. */
-static int put_stack(FILE *stream, const struct export_request *request, uint32_t node,
-                     uint32_t **path, size_t *room)
+static int put_stack(FILE *stream, const struct export_request *request,
+                     const struct written_names *names, uint32_t node, uint32_t **path,
+                     size_t *room)
 {
     const struct call_profile *profile = request->profile;
     size_t depth = 0;
@@ -107,8 +135,7 @@ static int put_stack(FILE *stream, const struct export_request *request, uint32_
         (*path)[depth++] = profile->nodes[node].frame;
     }
     while (depth--)
-        if (put_frame(stream, request, (*path)[depth]))
-            return -1;
+        put_frame(stream, request, names, (*path)[depth]);
     return 0;
 }
 
@@ -118,13 +145,15 @@ int export_folded(const struct export_request *request, FILE *stream)
     struct folded_line *lines = calloc(profile->sample_count + 1, sizeof *lines);
     uint32_t *path = NULL;
     size_t room = 0, count = lines ? collect(request, lines) : 0;
-    int result = lines ? 0 : -1;
+    struct written_names names = {0};
+    int result = lines ? write_names(&names, request) : -1;
     for (size_t i = 0; !result && i < count; i++) {
         const char *name = call_profile_string(profile, lines[i].name);
-        put_text(stream, *name ? name : "[unknown]", false);
-        result = put_stack(stream, request, lines[i].node, &path, &room);
+        put_thread(stream, *name ? name : "[unknown]");
+        result = put_stack(stream, request, &names, lines[i].node, &path, &room);
         fprintf(stream, " %" PRIu64 "\n", lines[i].count);
     }
+    free_names(&names);
     free(lines);
     free(path);
     return result;

@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { SIZE_AT = 6, RECORD_MOST_BYTES = 65528 };
+enum { SIZE_AT = 6 };
 
 /* A moment of a thread. */
 struct moment {
@@ -159,13 +159,13 @@ static int put_sample(struct joining *joining, const struct perf_sample *sample,
     size_t front = perf_sample_place(sample, SAMPLE_CALLCHAIN);
     size_t behind = perf_sample_place(sample, SAMPLE_BEHIND_CALLCHAIN);
     bool marked = count && perf_get_u64(rest) >= PERF_CONTEXT_LOWEST;
-    size_t room = (RECORD_MOST_BYTES - (record->size - (behind - front) + 8)) / 8;
+    size_t room = (PERF_RECORD_MOST_BYTES - (record->size - (behind - front) + 8)) / 8;
     size_t mark = count && !marked ? 1 : 0;
     if (kept + mark > room)
         count = mark = 0;
     else if (count > room - kept - mark)
         count = room - kept - mark;
-    struct byte_sink sink = byte_sink_over(joining->record, RECORD_MOST_BYTES);
+    struct byte_sink sink = byte_sink_over(joining->record, PERF_RECORD_MOST_BYTES);
     sink_bytes(&sink, record->bytes, front);
     sink_u64(&sink, kept + mark + count);
     sink_bytes(&sink, sample->chain.entries, 8 * kept);
@@ -243,7 +243,7 @@ int deferred_chains_join(struct perf_plain *plain, const struct perf_file *file,
                          struct findings *findings)
 {
     struct joining joining = {.file = file, .plain = plain, .findings = findings};
-    joining.record = malloc(RECORD_MOST_BYTES);
+    joining.record = malloc(PERF_RECORD_MOST_BYTES);
     int result = !joining.record || begin(plain, file) || collect(&joining) ||
                  add_records(&joining) || perf_plain_end(plain, &file->features);
     free(joining.record);

@@ -17,17 +17,25 @@ struct event_names event_names_begin(const struct perf_features *features)
     return names;
 }
 
-const char *event_names_next(struct event_names *names, size_t *bytes)
+bool event_names_entry(struct event_names *names, struct event_entry *entry)
 {
     if (names->left == 0)
-        return NULL;
+        return false;
     names->left--;
-    cursor_bytes(&names->cursor, names->attr_bytes);
+    entry->attr = cursor_bytes(&names->cursor, names->attr_bytes);
     uint32_t ids = cursor_u32(&names->cursor), size = cursor_u32(&names->cursor);
-    const char *name = (const char *)cursor_bytes(&names->cursor, size);
+    entry->name = (const char *)cursor_bytes(&names->cursor, size);
     cursor_bytes(&names->cursor, (size_t)ids * 8);
     if (names->cursor.failed)
         names->left = 0;
-    *bytes = name ? strnlen(name, size) : 0;
-    return names->cursor.failed || !*bytes || !code_name_is_printable(name, *bytes) ? NULL : name;
+    entry->name_bytes = names->cursor.failed ? 0 : strnlen(entry->name, size);
+    return !names->cursor.failed;
+}
+
+const char *event_names_next(struct event_names *names, size_t *bytes)
+{
+    struct event_entry entry;
+    bool found = event_names_entry(names, &entry);
+    *bytes = found ? entry.name_bytes : 0;
+    return *bytes && code_name_is_printable(entry.name, *bytes) ? entry.name : NULL;
 }

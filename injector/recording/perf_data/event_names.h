@@ -9,13 +9,23 @@
 
 #include "injector/recording/perf_data/perf_features.h"
 
-/* A walk over the names, event by event. */
+/* A walk over the events. */
 struct event_names {
     struct byte_cursor cursor;
     uint32_t left, attr_bytes;
 };
 
+/* What it tells of one of them. */
+struct event_entry {
+    const uint8_t *attr; /* of attr_bytes */
+    const char *name;    /* without its NULs */
+    size_t name_bytes;
+};
+
 struct event_names event_names_begin(const struct perf_features *features);
+
+/* The next event.  Returns false if there is none, or it is not all there. */
+bool event_names_entry(struct event_names *names, struct event_entry *entry);
 
 /* The next name, of *BYTES without its NULs; NULL: there is none, or it can't be printed. */
 const char *event_names_next(struct event_names *names, size_t *bytes);

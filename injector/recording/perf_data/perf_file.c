@@ -33,6 +33,13 @@ static bool section_inside(const struct perf_file *file, const struct perf_secti
     return section->offset <= file->size && section->size <= file->size - section->offset;
 }
 
+static int refuse_short(const char *path, size_t size, struct findings *findings)
+{
+    return report_failure(findings,
+                          "%s: not a perf.data file: only %zu byte%s long; was perf record killed?",
+                          path, size, plural(size));
+}
+
 static int map_file(struct perf_file *file, int fd, struct findings *findings)
 {
     struct stat status;
@@ -43,9 +50,7 @@ static int map_file(struct perf_file *file, int fd, struct findings *findings)
     if (!S_ISREG(status.st_mode))
         return report_failure(findings, "%s: not a regular file", file->path);
     if (status.st_size < PERF_PIPE_HEADER_BYTES)
-        return report_failure(
-            findings, "%s: not a perf.data file: only %zu byte%s long; was perf record killed?",
-            file->path, (size_t)status.st_size, plural((uint64_t)status.st_size));
+        return refuse_short(file->path, (size_t)status.st_size, findings);
     input_guard_input(&status);
     file->size = (size_t)status.st_size;
     file->data = file_bytes(fd, &status);
@@ -385,9 +390,7 @@ int perf_file_view(struct perf_file *file, const char *path, const uint8_t *data
 {
     *file = (struct perf_file){.path = path, .data = data, .size = size};
     if (size < PERF_PIPE_HEADER_BYTES)
-        return report_failure(
-            findings, "%s: not a perf.data file: only %zu byte%s long; was perf record killed?",
-            path, size, plural(size));
+        return refuse_short(path, size, findings);
     return read_header(file, findings);
 }
 

@@ -71,8 +71,9 @@ enum {
     PERF_FEATURE_BITS = 256,
     PERF_ATTR_MIN_BYTES = 64, /* perf_event_attr, version 0 */
     PERF_RECORD_HEADER_BYTES = 8,
-    PERF_COMM_BYTES = 16,    /* before the name */
-    PERF_KSYMBOL_BYTES = 24, /* before the name */
+    PERF_RECORD_MOST_BYTES = 65528, /* the largest multiple of 8 in a u16 */
+    PERF_COMM_BYTES = 16,           /* before the name */
+    PERF_KSYMBOL_BYTES = 24,        /* before the name */
     PERF_MMAP_BYTES = 40,
     PERF_MMAP2_BYTES = 72,
     PERF_BUILD_ID_BYTES = 20,

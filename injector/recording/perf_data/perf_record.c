@@ -236,15 +236,31 @@ bool perf_map_same_name(const char *filename, const char *other)
     return length == perf_map_name_length(b) && strncmp(a, b, length) == 0;
 }
 
-bool perf_map_name_is_memory(const char *filename)
+static bool begins_with_any(const char *filename, const char *const *names, size_t count)
 {
-    static const char *const names[] = {
-        "//anon",    "[anon:", "[anon_shmem:", "/memfd:", "/anon_hugepage",
-        "/dev/zero", "/SYSV",  "[heap]",       "[stack"};
-    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++)
+    for (size_t i = 0; i < count; i++)
         if (strncmp(filename, names[i], strlen(names[i])) == 0)
             return true;
     return false;
+}
+
+static bool name_is_anonymous(const char *filename)
+{
+    static const char *const names[] = {"//anon", "[anon:", "/anon_hugepage"};
+    return begins_with_any(filename, names, sizeof names / sizeof names[0]);
+}
+
+bool perf_map_name_is_memory(const char *filename)
+{
+    static const char *const names[] = {"[anon_shmem:", "/memfd:", "/dev/zero",
+                                        "/SYSV",        "[heap]",  "[stack"};
+    return name_is_anonymous(filename) ||
+           begins_with_any(filename, names, sizeof names / sizeof names[0]);
+}
+
+bool perf_map_is_anonymous(const struct perf_map *map)
+{
+    return name_is_anonymous(map->filename) || map->flags & MAP_HUGETLB;
 }
 
 bool perf_map_is_memory(const struct perf_map *map)

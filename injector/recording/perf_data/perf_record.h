@@ -100,6 +100,9 @@ bool perf_map_same_name(const char *filename, const char *other);
 bool perf_map_is_memory(const struct perf_map *map);
 bool perf_map_name_is_memory(const char *filename);
 
+/* Whether it also has no name but one that a program gave it (prctl). */
+bool perf_map_is_anonymous(const struct perf_map *map);
+
 /* Whether MAP, of a file, may be such an arena by its name: in /dev/shm, or removed.
  */
 bool perf_map_is_shared_memory(const struct perf_map *map);

@@ -189,10 +189,9 @@ int address_space_play(struct address_space *space, uint64_t time_ns)
 
 uint32_t address_space_at(const struct address_space *space, uint64_t addr)
 {
-    struct address_place place;
     for (; space; space = space->parent) {
-        const struct address_range *range = address_map_find(&space->map, addr, &place);
-        if (range && range->start <= addr)
+        const struct address_range *range = address_map_at(&space->map, addr);
+        if (range)
             return range->value;
     }
     return SPACE_NOTHING;

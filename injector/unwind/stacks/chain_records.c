@@ -1,11 +1,7 @@
-/* See chain_records.h; the format stands in sample_format.h and perf_format.h.
- *
- * EVENT_DESC
- *      0 u32 number of events, 4 u32 bytes of each attribute; then for each
- *        the attribute, u32 number of ids, u32 length and bytes of its name, ids (u64 each)
- */
+/* See chain_records.h; the format stands in sample_format.h and perf_format.h. */
 #include "injector/unwind/stacks/chain_records.h"
 
+#include "injector/recording/perf_data/event_names.h"
 #include "injector/recording/perf_data/perf_format.h"
 
 #include <stdlib.h>
@@ -93,22 +89,15 @@ void chain_attribute_change(uint8_t *attr, size_t size)
     }
 }
 
-/* Change the attributes in the contents of EVENT_DESC at BYTES, as far as they are sound. */
-static void change_event_desc(uint8_t *bytes, size_t size)
+/* Change the attributes of EVENT_DESC in COPY, as far as they are sound. */
+static void change_event_desc(const struct perf_file *file, const struct perf_feature *feature,
+                              uint8_t *copy)
 {
-    struct byte_cursor cursor = byte_cursor_over(bytes, size, false);
-    uint32_t count = cursor_u32(&cursor), attr_bytes = cursor_u32(&cursor);
-    for (uint32_t i = 0; i < count && attr_bytes >= PERF_ATTR_MIN_BYTES; i++) {
-        size_t at = cursor.offset;
-        cursor_skip(&cursor, attr_bytes);
-        uint32_t id_count = cursor_u32(&cursor);
-        cursor_skip(&cursor, cursor_u32(&cursor));
-        cursor_skip(&cursor, id_count <= size / 8 ? 8 * (size_t)id_count : SIZE_MAX);
-        if (cursor.failed)
-            return;
-        if (sample_type_has_stack(perf_get_u64(bytes + at + PERF_ATTR_SAMPLE_TYPE)))
-            chain_attribute_change(bytes + at, attr_bytes);
-    }
+    struct event_names names = event_names_begin(&file->features);
+    struct event_entry entry;
+    while (names.attr_bytes >= PERF_ATTR_MIN_BYTES && event_names_entry(&names, &entry))
+        if (sample_type_has_stack(perf_get_u64(entry.attr + PERF_ATTR_SAMPLE_TYPE)))
+            chain_attribute_change(copy + (entry.attr - feature->bytes), names.attr_bytes);
 }
 
 int chain_features_set(struct perf_file *file, struct memory_file *memory)
@@ -119,7 +108,7 @@ int chain_features_set(struct perf_file *file, struct memory_file *memory)
         return 0;
     if (memory_file_add(memory, feature->bytes, feature->size))
         return -1;
-    change_event_desc(memory->data, memory->size);
+    change_event_desc(file, feature, memory->data);
     perf_features_set(&file->features, PERF_FEATURE_EVENT_DESC, memory->data, memory->size);
     return 0;
 }

@@ -17,28 +17,17 @@ enum { FIRST_STOPS = 3, LARGEST_COPY = 65528, COPY_STEP = 1024 };
 
 /* ---- Threads ---- */
 
-static struct thread_extent *find_thread(struct thread_extent *threads, size_t size,
-                                         uint64_t thread)
+/* The extent of THREAD, made if there is none.  NULL without memory. */
+static struct thread_extent *extent_of(struct stack_counts *counts, uint64_t thread)
 {
-    size_t at = (size_t)(thread * UINT64_C(0x9e3779b97f4a7c15) >> 32) & (size - 1);
-    while (threads[at].used && threads[at].thread != thread)
-        at = (at + 1) & (size - 1);
-    return &threads[at];
-}
-
-static int enlarge(struct stack_counts *counts)
-{
-    size_t size = counts->thread_size ? counts->thread_size * 4 : 64;
-    struct thread_extent *threads = calloc(size, sizeof *threads);
-    if (!threads)
-        return -1;
-    for (size_t i = 0; i < counts->thread_size; i++)
-        if (counts->threads[i].used)
-            *find_thread(threads, size, counts->threads[i].thread) = counts->threads[i];
-    free(counts->threads);
-    counts->threads = threads;
-    counts->thread_size = size;
-    return 0;
+    uint32_t number = number_map_get(&counts->by_thread, thread);
+    if (number != NUMBER_MAP_NOTHING)
+        return &counts->threads[number];
+    if (array_reserve(counts->threads, counts->thread_count, counts->thread_capacity) ||
+        number_map_put(&counts->by_thread, thread, (uint32_t)counts->thread_count))
+        return NULL;
+    counts->threads[counts->thread_count] = (struct thread_extent){.lowest_cut = UINT64_MAX};
+    return &counts->threads[counts->thread_count++];
 }
 
 static bool are_one_stack(uint64_t low, uint64_t top)
@@ -57,7 +46,7 @@ static void add_whole(struct thread_extent *thread, uint64_t top)
 static void add_cut(struct thread_extent *thread, uint64_t sp)
 {
     if (thread->top && !are_one_stack(sp, thread->top))
-        *thread = (struct thread_extent){thread->thread, true, 0, sp, thread->needed_bytes};
+        *thread = (struct thread_extent){0, sp, thread->needed_bytes};
     else if (sp < thread->lowest_cut)
         thread->lowest_cut = sp;
 }
@@ -65,13 +54,9 @@ static void add_cut(struct thread_extent *thread, uint64_t sp)
 static int add_extent(struct stack_counts *counts, const struct stack_walker *walker, uint64_t key,
                       enum stack_end end)
 {
-    if (2 * (counts->thread_count + 1) > counts->thread_size && enlarge(counts))
+    struct thread_extent *thread = extent_of(counts, key);
+    if (!thread)
         return -1;
-    struct thread_extent *thread = find_thread(counts->threads, counts->thread_size, key);
-    if (!thread->used) {
-        *thread = (struct thread_extent){key, true, 0, UINT64_MAX, 0};
-        counts->thread_count++;
-    }
     if (end == STACK_WHOLE || end == STACK_UNPROVEN)
         add_whole(thread, walker->cfa);
     else if (end == STACK_CUT)
@@ -85,8 +70,8 @@ static int add_extent(struct stack_counts *counts, const struct stack_walker *wa
 uint64_t stack_counts_size(const struct stack_counts *counts)
 {
     uint64_t most = 0;
-    for (size_t i = 0; i < counts->thread_size; i++)
-        if (counts->threads[i].used && counts->threads[i].needed_bytes > most)
+    for (size_t i = 0; i < counts->thread_count; i++)
+        if (counts->threads[i].needed_bytes > most)
             most = counts->threads[i].needed_bytes;
     return most > counts->copied_bytes ? (most + COPY_STEP - 1) / COPY_STEP * COPY_STEP : 0;
 }
@@ -244,6 +229,7 @@ void stack_counts_print(struct stack_counts *counts, const struct native_files *
 
 void stack_counts_free(struct stack_counts *counts)
 {
+    number_map_free(&counts->by_thread);
     free(counts->threads);
     free(counts->stops);
     *counts = (struct stack_counts){0};

@@ -2,6 +2,7 @@
 #ifndef PERFJIT_STACK_COUNTS_H
 #define PERFJIT_STACK_COUNTS_H
 
+#include "injector/arrays/number_map.h"
 #include "injector/unwind/stacks/stack_walk.h"
 
 #include <stdio.h>
@@ -9,8 +10,6 @@
 /* A thread: where its stack begins, as far as a whole one showed it, and the lowest stack pointer
  * of those that were cut.  It may go on in another stack: after an exec, or of a coroutine. */
 struct thread_extent {
-    uint64_t thread; /* its life, and in that its tid */
-    bool used;
     uint64_t top, lowest_cut; /* of the stack that it was in last; 0, UINT64_MAX: not known */
     uint64_t needed_bytes;    /* for the largest one that was cut, of any of its stacks */
 };
@@ -27,8 +26,9 @@ struct stack_counts {
     uint64_t copied_bytes; /* the size of the copies that were cut */
     uint64_t inferred;     /* of the whole ones: their outer frames */
     uint64_t found; /* with callers that return_slot.h found; those that are cut are of them, too */
-    struct thread_extent *threads; /* by hash */
-    size_t thread_count, thread_size;
+    struct thread_extent *threads;
+    size_t thread_count, thread_capacity;
+    struct number_map by_thread; /* numbers of these, by life, and in that by tid */
     struct stack_stop *stops;
     size_t stop_count, stop_capacity;
 };

@@ -1,47 +1,24 @@
 /* See stack_stitch.h. */
 #include "injector/unwind/stacks/stack_stitch.h"
 
+#include "injector/arrays/array.h"
+
 #include <stdlib.h>
 #include <string.h>
 
 /* ---- Of frames that the last whole stack has ---- */
 
-static struct stitch_thread *find_thread(struct stitch_thread *threads, size_t size,
-                                         uint64_t thread)
-{
-    size_t at = (size_t)(thread * UINT64_C(0x9e3779b97f4a7c15) >> 32) & (size - 1);
-    while (threads[at].used && threads[at].thread != thread)
-        at = (at + 1) & (size - 1);
-    return &threads[at];
-}
-
-static int enlarge(struct stack_stitches *stitches)
-{
-    size_t size = stitches->size ? stitches->size * 4 : 64;
-    struct stitch_thread *threads = calloc(size, sizeof *threads);
-    if (!threads)
-        return -1;
-    for (size_t i = 0; i < stitches->size; i++)
-        if (stitches->threads[i].used)
-            *find_thread(threads, size, stitches->threads[i].thread) = stitches->threads[i];
-    free(stitches->threads);
-    stitches->threads = threads;
-    stitches->size = size;
-    return 0;
-}
-
 /* The entry of THREAD, made if there is none.  NULL without memory. */
 static struct stitch_thread *thread_of(struct stack_stitches *stitches, uint64_t thread)
 {
-    if (2 * (stitches->thread_count + 1) > stitches->size && enlarge(stitches))
+    uint32_t number = number_map_get(&stitches->by_thread, thread);
+    if (number != NUMBER_MAP_NOTHING)
+        return &stitches->threads[number];
+    if (array_reserve(stitches->threads, stitches->thread_count, stitches->thread_capacity) ||
+        number_map_put(&stitches->by_thread, thread, (uint32_t)stitches->thread_count))
         return NULL;
-    struct stitch_thread *entry = find_thread(stitches->threads, stitches->size, thread);
-    if (!entry->used) {
-        entry->thread = thread;
-        entry->used = true;
-        stitches->thread_count++;
-    }
-    return entry;
+    stitches->threads[stitches->thread_count] = (struct stitch_thread){0};
+    return &stitches->threads[stitches->thread_count++];
 }
 
 static int keep(struct stitch_thread *entry, const struct stack_walker *walker)
@@ -205,11 +182,12 @@ enum stack_end stack_stitch(struct stack_stitches *stitches, struct stack_walker
 
 void stack_stitches_free(struct stack_stitches *stitches)
 {
-    for (size_t i = 0; i < stitches->size; i++) {
+    for (size_t i = 0; i < stitches->thread_count; i++) {
         free(stitches->threads[i].frames);
         free(stitches->threads[i].ips);
     }
     free(stitches->threads);
+    number_map_free(&stitches->by_thread);
     free_callers(&stitches->known);
     *stitches = (struct stack_stitches){0};
 }

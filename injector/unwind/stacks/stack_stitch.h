@@ -14,15 +14,15 @@
 #ifndef PERFJIT_STACK_STITCH_H
 #define PERFJIT_STACK_STITCH_H
 
+#include "injector/arrays/number_map.h"
 #include "injector/unwind/stacks/chain_tree.h"
 #include "injector/unwind/stacks/stack_walk.h"
 
 struct stitch_thread {
-    uint64_t thread;             /* its life, and in that its tid */
-    bool used, doubted;          /* callers may be left out of */
     struct walked_frame *frames; /* its last stack that led to its begin: the innermost first */
     uint64_t *ips;
     size_t count, capacity;
+    bool doubted; /* callers may be left out */
 };
 
 /* The caller of the frame of THREAD that ended at CFA. */
@@ -41,8 +41,9 @@ struct known_callers {
 };
 
 struct stack_stitches {
-    struct stitch_thread *threads; /* by hash */
-    size_t thread_count, size;     /* a power of 2 */
+    struct stitch_thread *threads;
+    size_t thread_count, thread_capacity;
+    struct number_map by_thread; /* numbers of these, by life, and in that by tid */
     struct known_callers known;
 };
 

@@ -121,6 +121,15 @@ static int find_entry(struct stack_walker *walker, const struct code_spot *spot,
     return native_file_entry(&walker->files, spot->file, spot->addr, &walker->budget, entry);
 }
 
+/* ENTRY's row at SPOT.  Returns false if it has none, or its programs are too long. */
+static bool find_row(struct stack_walker *walker, const struct code_spot *spot,
+                     const struct cfi_entry *entry, struct cfi_row *row)
+{
+    return entry->initial_bytes <= MOST_PROGRAM_BYTES &&
+           entry->instructions_bytes <= MOST_PROGRAM_BYTES &&
+           cfi_row_find(entry, spot->addr, walker->machine, &walker->budget, row);
+}
+
 /* Whether the function that begins at SPOT has no caller of its own: ENTRY says so, or its first
  * instruction takes another stack, as that of glibc's __start_context. */
 static bool is_outermost(struct stack_walker *walker, const struct code_spot *spot,
@@ -131,9 +140,7 @@ static bool is_outermost(struct stack_walker *walker, const struct code_spot *sp
     const uint8_t *bytes = code_spot_bytes(spot, &before, &size);
     if (bytes && code_rule_takes_stack(walker->machine, bytes, size))
         return true;
-    return entry->initial_bytes <= MOST_PROGRAM_BYTES &&
-           entry->instructions_bytes <= MOST_PROGRAM_BYTES &&
-           cfi_row_find(entry, spot->addr, walker->machine, &walker->budget, &row) &&
+    return find_row(walker, spot, entry, &row) &&
            row.registers[row.return_register].kind == REGISTER_UNDEFINED;
 }
 
@@ -241,8 +248,7 @@ static int make_rule(struct stack_walker *walker, const struct code_spot *place,
     if (!found)
         return place_of(walker, spot, calls, rule) < 0 ? -1 : 0;
     *rule = (struct unwind_rule){.kind = RULE_NONE};
-    if (entry.initial_bytes > MOST_PROGRAM_BYTES || entry.instructions_bytes > MOST_PROGRAM_BYTES ||
-        !cfi_row_find(&entry, spot->addr, walker->machine, &walker->budget, &row))
+    if (!find_row(walker, spot, &entry, &row))
         return 0;
     return unwind_rule_shorten(rule, &row, walker->machine)
                ? 0

@@ -55,7 +55,7 @@ bool user_stacks_read(struct perf_sample *sample, const struct sample_format *fo
 
 size_t user_stacks_most_frames(const struct perf_sample *sample)
 {
-    enum { RECORD_MOST_BYTES = 65528, CHAIN_BYTES = 16 }; /* its length, and PERF_CONTEXT_USER */
+    enum { CHAIN_BYTES = 16 }; /* its length, and PERF_CONTEXT_USER */
     size_t replaced = perf_sample_place(sample, SAMPLE_BEHIND_CALLCHAIN) -
                       perf_sample_place(sample, SAMPLE_CALLCHAIN);
     if (sample_type_has_stack(sample->format->sample_type))
@@ -63,7 +63,7 @@ size_t user_stacks_most_frames(const struct perf_sample *sample)
                     perf_sample_place(sample, SAMPLE_REGS_USER);
     size_t used =
         sample->record->size - replaced + CHAIN_BYTES + 8 * perf_sample_user_entry(sample);
-    return used < RECORD_MOST_BYTES ? (RECORD_MOST_BYTES - used) / 8 : 0;
+    return used < PERF_RECORD_MOST_BYTES ? (PERF_RECORD_MOST_BYTES - used) / 8 : 0;
 }
 
 static const struct sample_format *format_of(const struct perf_file *file,
