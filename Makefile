@@ -185,13 +185,12 @@ DEPENDS = -MMD -MP -MT $(patsubst $(CURDIR)/%,%,$@) $(if $(word 2,$(CURDIR)),,-M
          $(patsubst %.c,$(BUILD)/riscv64/%.d,$(JITDUMP_SRC) $(PERFMAP_SRC) $(RISCV64_SRC))
 
 # That the headers of the build libraries are there; made once.
-HEADERS := libelf.h elfutils/libdw.h zlib.h zstd.h lzma.h xxhash.h jansson.h
 $(BUILD)/headers:
 	@mkdir -p $(@D)
-	@missing=; for header in $(HEADERS); do \
-	    echo "#include <$$header>" | $(CC) $(ALL_CPPFLAGS) -fsyntax-only -x c - 2>/dev/null && continue; \
-	    for need in $(BUILD_NEEDS); do case $$need in */$$header:*) echo "$$header is missing: it is in Debian's package $${need##*:}" >&2; \
-	        missing="$$missing $${need##*:}" ;; esac; done; \
+	@missing=; for need in $(patsubst /usr/include/%,%,$(BUILD_NEEDS)); do \
+	    echo "#include <$${need%:*}>" | $(CC) $(ALL_CPPFLAGS) -fsyntax-only -x c - 2>/dev/null && continue; \
+	    echo "$${need%:*} is missing: it is in Debian's package $${need#*:}" >&2; \
+	    missing="$$missing $${need#*:}"; \
 	done; \
 	[ -z "$$missing" ] || { echo "apt-get install$$missing      (or: make setup-build)" >&2; exit 1; }
 	@touch $@
