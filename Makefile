@@ -145,8 +145,9 @@ all: libraries $(BUILD)/perfjit agents
 # ---- Agents, which a runtime loads ----
 #
 # Java's needs the headers of any JDK.  Where there is none it is left out, and that is said.
-JDK := $(firstword $(patsubst %/include/jvmti.h,%,$(wildcard $(if $(JAVA_HOME),$(JAVA_HOME)/include/jvmti.h) /usr/lib/jvm/*/include/jvmti.h \
-           $(dir $(shell readlink -f "$$(command -v javac)" 2>/dev/null))../include/jvmti.h)))
+JVMTI := $(or $(if $(JAVA_HOME),$(wildcard $(JAVA_HOME)/include/jvmti.h)),$(wildcard /usr/lib/jvm/*/include/jvmti.h), \
+           $(wildcard $(addsuffix ../include/jvmti.h,$(dir $(shell readlink -f "$$(command -v javac)" 2>/dev/null)))))
+JDK   := $(patsubst %/include/jvmti.h,%,$(firstword $(JVMTI)))
 JAVA_AGENT     := $(BUILD)/libperfjit-java.so
 JAVA_AGENT_SRC := $(wildcard agents/java/*.c)
 # These know nothing of Java's headers: units test them.
