@@ -335,7 +335,7 @@ static int add_undo_left(struct record_run *run, struct findings *findings)
 void record_run_learn_undo(void)
 {
     undo_list_learn("left", undo_left);
-    undo_list_learn("java-map", attached_processes_undo_map);
+    attached_processes_learn_undo();
 }
 
 /* The file that perf writes, with a name of its own: another run may be at work here, or have left

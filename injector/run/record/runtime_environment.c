@@ -1,8 +1,8 @@
 /* See runtime_environment.h. */
 #include "injector/run/record/runtime_environment.h"
 
-#include "injector/text/file_name.h"
 #include "injector/run/program/agent_file.h"
+#include "injector/text/file_name.h"
 
 #include <stdlib.h>
 #include <string.h>
