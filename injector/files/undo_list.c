@@ -76,7 +76,7 @@ static void undo_path(const char *text)
     if (lstat(path, &status) || status.st_dev != device || status.st_ino != inode)
         return;
     if (S_ISDIR(status.st_mode))
-        directory_tree_remove(AT_FDCWD, path);
+        directory_tree_remove(path);
     else
         unlink(path);
 }
