@@ -16,6 +16,7 @@
 #include "injector/run/record/left_over.h"
 #include "injector/run/record/run_progress.h"
 #include "injector/run/record/stand_in.h"
+#include "injector/text/file_name.h"
 #include "injector/text/plural.h"
 #include "injector/text/printable_text.h"
 
@@ -687,13 +688,6 @@ static int inject_it(struct record_run *run, struct record_output *output,
 
 /* ---- What is said ---- */
 
-/* Where NAME is written, to be freed; NULL without memory. */
-static char *output_directory(const char *name)
-{
-    const char *slash = strrchr(name, '/');
-    return !slash ? strdup(".") : strndup(name, slash == name ? 1 : (size_t)(slash - name));
-}
-
 /* perf ends with the command, as it always does. */
 static void tell_children(const struct record_run *run)
 {
@@ -711,7 +705,7 @@ static void tell_children(const struct record_run *run)
 static void tell_perf(const struct record_run *run)
 {
     const struct recorder_end *end = &run->end;
-    char *directory = output_directory(run->options->name);
+    char *directory = file_directory_of(run->options->name);
     if (run->recorded && end->perf_failed)
         printable_line(stderr, "perfjit: %s: %s", recorder_failure(end),
                        end->perf_said ? end->perf_said : "it says nothing");
