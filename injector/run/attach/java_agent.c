@@ -18,10 +18,10 @@
 
 enum { START_MS = 5000, TRY_MS = 100 };
 
-bool java_agent_is_for(pid_t pid)
+const char *java_agent_for(pid_t pid)
 {
     const struct runtime *runtime = program_of_process(pid);
-    return runtime && runtime->agent;
+    return runtime ? runtime->agent : NULL;
 }
 
 /* Whether PID can be asked, and a file called NAME is in its memory. */
@@ -71,23 +71,17 @@ static int load(const struct jvm *jvm, const char *library, char text[JVM_TEXT_B
     return -1;
 }
 
-int java_agent_load(pid_t pid, char text[JVM_TEXT_BYTES])
+int java_agent_load(pid_t pid, const char *agent, char text[JVM_TEXT_BYTES])
 {
-    const struct runtime *runtime = program_of_process(pid);
     struct jvm jvm;
-    if (!runtime || !runtime->agent) {
-        snprintf(text, JVM_TEXT_BYTES, "it is no JVM");
-        return -1;
-    }
-    if (is_loaded(pid, runtime->agent))
+    if (is_loaded(pid, agent))
         return 0;
     int result = jvm_open(&jvm, pid, text);
     char root[LIVE_ROOT_BYTES];
     char *library =
-        result ? NULL
-               : agent_file_find(runtime->agent, live_process_root(root, (uint32_t)pid), true);
+        result ? NULL : agent_file_find(agent, live_process_root(root, (uint32_t)pid), true);
     if (!result && !library) {
-        snprintf(text, JVM_TEXT_BYTES, "%s is not installed where it can read it", runtime->agent);
+        snprintf(text, JVM_TEXT_BYTES, "%s is not installed where it can read it", agent);
         result = -1;
     }
     if (!result)

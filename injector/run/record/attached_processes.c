@@ -153,9 +153,10 @@ static void ask_for_map(const struct record_options *options, struct attached_pr
 static bool load_agent(const struct record_options *options, pid_t pid)
 {
     char text[JVM_TEXT_BYTES];
-    if (options->no_runtime || !java_agent_is_for(pid))
+    const char *agent = options->no_runtime ? NULL : java_agent_for(pid);
+    if (!agent)
         return false;
-    if (java_agent_load(pid, text) == 0)
+    if (java_agent_load(pid, agent, text) == 0)
         return true;
     if (!options->quiet)
         printable_line(stderr, "perfjit: -p %d: no agent in it, so no inlined calls: %s", (int)pid,
