@@ -223,20 +223,29 @@ int program_find_command(struct program *program, char *const *words, struct fin
 
 /* ---- A process ---- */
 
-static const struct runtime *by_memory(pid_t pid)
+bool program_has_mapped(pid_t pid, bool (*is_it)(const char *path, void *context), void *context)
 {
     char path[64], *line = NULL;
     size_t room = 0;
-    const struct runtime *runtime = NULL;
+    bool found = false;
     snprintf(path, sizeof path, "/proc/%d/maps", (int)pid);
     FILE *maps = fopen(path, "re");
-    while (maps && !runtime && getline(&line, &room, maps) > 0)
-        if (strchr(line, '/'))
-            runtime = runtime_of_library(file_name_of(line));
+    while (maps && !found && getline(&line, &room, maps) > 0) {
+        const char *file = strchr(line, '/');
+        line[strcspn(line, "\n")] = '\0';
+        found = file && is_it(file, context);
+    }
     free(line);
     if (maps)
         fclose(maps);
-    return runtime;
+    return found;
+}
+
+static bool is_of_runtime(const char *path, void *context)
+{
+    const struct runtime **runtime = context;
+    *runtime = runtime_of_library(file_name_of(path));
+    return *runtime;
 }
 
 const struct runtime *program_of_process(pid_t pid)
@@ -250,7 +259,9 @@ const struct runtime *program_of_process(pid_t pid)
     if (end > sizeof gone && strcmp(path + end - (sizeof gone - 1), gone) == 0)
         path[end - (sizeof gone - 1)] = '\0';
     const struct runtime *runtime = runtime_of_program(file_name_of(path));
-    return runtime ? runtime : by_memory(pid);
+    if (!runtime)
+        program_has_mapped(pid, is_of_runtime, &runtime);
+    return runtime;
 }
 
 const char *program_called(const struct program *program, const struct runtime *runtime)

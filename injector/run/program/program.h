@@ -39,6 +39,9 @@ const char *program_called(const struct program *program, const struct runtime *
 /* The runtime that process PID is, by its program, or by a library in its memory; or NULL. */
 const struct runtime *program_of_process(pid_t pid);
 
+/* Whether IS_IT says so of a file that process PID has mapped. */
+bool program_has_mapped(pid_t pid, bool (*is_it)(const char *path, void *context), void *context);
+
 void program_free(struct program *program);
 
 #endif

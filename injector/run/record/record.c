@@ -365,25 +365,21 @@ static int make_raw(struct record_run *run, struct findings *findings)
     return add_undo_left(run, findings);
 }
 
+static bool is_dump(const char *path, void *context)
+{
+    (void)context;
+    return jit_dump_has_name(path);
+}
+
 /* Whether PID has mapped a dump, or has a perf map. */
 static bool logs(pid_t pid)
 {
-    char path[LIVE_ROOT_BYTES + 32], root[LIVE_ROOT_BYTES], *line = NULL;
+    char path[LIVE_ROOT_BYTES + 32], root[LIVE_ROOT_BYTES];
     struct live_process live;
-    size_t room = 0;
-    bool found = false;
-    snprintf(path, sizeof path, "/proc/%d/maps", (int)pid);
-    FILE *maps = fopen(path, "re");
-    while (maps && !found && getline(&line, &room, maps) > 0) {
-        const char *file = strchr(line, '/');
-        line[strcspn(line, "\n")] = '\0';
-        found = file && jit_dump_has_name(file);
-    }
-    free(line);
-    if (maps)
-        fclose(maps);
-    if (found || !live_process_read(&live, (uint32_t)pid, UINT64_MAX))
-        return found;
+    if (program_has_mapped(pid, is_dump, NULL))
+        return true;
+    if (!live_process_read(&live, (uint32_t)pid, UINT64_MAX))
+        return false;
     snprintf(path, sizeof path, "%s/tmp/perf-%" PRIu32 ".map",
              live_process_root(root, (uint32_t)pid), live.namespace_pid);
     return access(path, F_OK) == 0;
