@@ -97,7 +97,8 @@ static uint64_t add_undo(const char *kind, pid_t pid, const char *path)
 
 static void undo_map(const char *text)
 {
-    pid_t pid = attachment_undo_pid(text);
+    const char *none;
+    pid_t pid = attachment_undo_pid(text, &none);
     if (pid)
         java_map_remove(pid);
 }
