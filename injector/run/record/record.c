@@ -17,7 +17,6 @@
 #include "injector/run/record/run_progress.h"
 #include "injector/run/record/stand_in.h"
 #include "injector/text/file_name.h"
-#include "injector/text/plural.h"
 #include "injector/text/printable_text.h"
 
 #include <dirent.h>
