@@ -2,6 +2,7 @@
 #include "injector/run/record/kept_records.h"
 
 #include "injector/arrays/array.h"
+#include "injector/log/owner/dump_probe.h"
 #include "injector/text/printable_text.h"
 
 #include <dirent.h>
@@ -9,7 +10,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 
 enum { PATH_BYTES = 64 };
 
@@ -65,23 +65,30 @@ static int keep(struct kept_records *kept, struct jit_dump *dump, uint32_t pid, 
     return result;
 }
 
+/* Keep that of the file at PATH, if it is a dump. */
+static int keep_of(struct kept_records *kept, const char *path, uint32_t pid, const char *folder)
+{
+    struct jit_dump dump;
+    char cause[256];
+    uint32_t header_pid;
+    if (!dump_probe_path(path, &header_pid)) /* its other files are not worth mapping */
+        return 0;
+    int result =
+        jit_dump_open(&dump, path, cause, sizeof cause) ? 0 : keep(kept, &dump, pid, folder);
+    jit_dump_close(&dump);
+    return result;
+}
+
 int kept_records_take(struct kept_records *kept, uint32_t pid, const char *folder,
                       struct findings *findings)
 {
-    char path[PATH_BYTES], cause[256];
-    struct stat status;
+    char path[PATH_BYTES];
     int result = 0;
     snprintf(path, sizeof path, "/proc/%" PRIu32 "/fd", pid);
     DIR *files = opendir(path);
     for (struct dirent *entry; files && !result && (entry = readdir(files));) {
-        struct jit_dump dump;
-        if (entry->d_name[0] == '.' || fstatat(dirfd(files), entry->d_name, &status, 0) ||
-            !S_ISREG(status.st_mode))
-            continue;
         snprintf(path, sizeof path, "/proc/%" PRIu32 "/fd/%.10s", pid, entry->d_name);
-        if (jit_dump_open(&dump, path, cause, sizeof cause) == 0)
-            result = keep(kept, &dump, pid, folder);
-        jit_dump_close(&dump);
+        result = keep_of(kept, path, pid, folder);
     }
     if (files)
         closedir(files);
