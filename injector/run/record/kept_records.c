@@ -13,12 +13,12 @@
 
 enum { PATH_BYTES = 64 };
 
-static bool is_kept(const struct kept_records *kept, const struct jit_dump *dump)
+static const struct kept_dump *find(const struct kept_records *kept, const struct jit_dump *dump)
 {
     for (size_t i = 0; i < kept->count; i++)
         if (kept->items[i].dev == dump->dev && kept->items[i].ino == dump->ino)
-            return true;
-    return false;
+            return &kept->items[i];
+    return NULL;
 }
 
 /* ---- For later ---- */
@@ -46,7 +46,7 @@ static void write_whole(const struct jit_dump *dump, uint32_t pid, const char *f
 static int keep(struct kept_records *kept, struct jit_dump *dump, uint32_t pid, const char *folder)
 {
     struct unwritten_records found;
-    if (is_kept(kept, dump))
+    if (find(kept, dump))
         return 0;
     if (unwritten_records_of_process(dump, pid, &found))
         return -1;
@@ -100,19 +100,16 @@ int kept_records_take(struct kept_records *kept, uint32_t pid, const char *folde
 static int find_kept(void *context, const struct jit_dump *dump, uint32_t pid,
                      struct unwritten_records *found)
 {
-    const struct kept_records *kept = context;
+    const struct kept_dump *kept = find(context, dump);
     (void)pid;
     *found = (struct unwritten_records){0};
-    for (size_t i = 0; i < kept->count; i++) {
-        const struct kept_dump *item = &kept->items[i];
-        if (item->dev != dump->dev || item->ino != dump->ino || item->size != dump->size)
-            continue;
-        *found = item->records;
-        found->bytes = malloc(found->byte_count);
-        if (!found->bytes)
-            return -1;
-        memcpy(found->bytes, item->records.bytes, found->byte_count);
-    }
+    if (!kept || kept->size != dump->size)
+        return 0;
+    *found = kept->records;
+    found->bytes = malloc(found->byte_count);
+    if (!found->bytes)
+        return -1;
+    memcpy(found->bytes, kept->records.bytes, found->byte_count);
     return 0;
 }
 
