@@ -23,14 +23,16 @@ static const struct kept_dump *find(const struct kept_records *kept, const struc
 
 /* ---- For later ---- */
 
-/* Write DUMP as it is now, in memory, into FOLDER. */
-static void write_whole(const struct jit_dump *dump, uint32_t pid, const char *folder)
+/* Write DUMP, and the RECORDS that follow it, into FOLDER. */
+static void write_whole(const struct jit_dump *dump, const struct unwritten_records *records,
+                        uint32_t pid, const char *folder)
 {
     char *path = NULL;
     if (asprintf(&path, "%s/jit-%" PRIu32 ".dump", folder, pid) < 0)
         return;
     FILE *file = fopen(path, "wxe");
-    bool written = file && fwrite(dump->data, dump->size, 1, file) == 1;
+    bool written = file && fwrite(dump->data, dump->size, 1, file) == 1 &&
+                   fwrite(records->bytes, records->byte_count, 1, file) == 1;
     if (file)
         written = fclose(file) == 0 && written;
     if (written)
@@ -57,12 +59,9 @@ static int keep(struct kept_records *kept, struct jit_dump *dump, uint32_t pid, 
         return -1;
     }
     kept->items[kept->count++] = (struct kept_dump){dump->dev, dump->ino, dump->size, found};
-    if (!folder)
-        return 0;
-    int result = unwritten_records_append(dump, &found);
-    if (!result)
-        write_whole(dump, pid, folder);
-    return result;
+    if (folder)
+        write_whole(dump, &found, pid, folder);
+    return 0;
 }
 
 /* Keep that of the file at PATH, if it is a dump. */
