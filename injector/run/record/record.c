@@ -508,12 +508,7 @@ static int attach_and_record(struct record_run *run, struct findings *findings)
     sigset_t ending, old;
     if (!run->options->pid_count)
         return run_recorder(run, findings);
-    sigemptyset(&ending);
-    sigaddset(&ending, SIGINT);
-    sigaddset(&ending, SIGTERM);
-    sigaddset(&ending, SIGHUP);
-    sigaddset(&ending, SIGQUIT);
-    sigaddset(&ending, SIGPIPE);
+    recorder_ending_signals(&ending);
     sigprocmask(SIG_BLOCK, &ending, &old);
     int result = attached_processes_begin(&run->attached, run->options, findings) ||
                          run_recorder(run, findings) || keep_unwritten(run, findings)
