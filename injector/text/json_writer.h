@@ -17,14 +17,14 @@ struct json_writer {
      * Their readers take doubles. */
     bool viewed;
     /* For a page that shows its texts as they are: what is not printable is written as text has it,
-     * by \xNN.  Else it is escaped by \uXXXX, and readers get the text itself. */
+     * by \x and two digits.  Else it is escaped by \u and four, and readers get the text itself. */
     bool shown;
     bool comma; /* something stands in front of the next value */
     unsigned depth;
 };
 
-/* Put the UTF-8 character of BYTES bytes at TEXT by its numbers of UTF-16: \uXXXX, once or twice.
- */
+/* Put the UTF-8 character of BYTES bytes at TEXT by its numbers of UTF-16, once or twice \u and
+ * four digits. */
 void json_put_escaped(FILE *stream, const char *text, size_t bytes);
 
 /* Not named as Jansson's functions are: a program's own would replace them. */

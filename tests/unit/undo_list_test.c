@@ -52,6 +52,7 @@ static size_t lists(void)
  * that a file will get.  Then it ends by SIGNAL, or (0) by itself. */
 static _Noreturn void work(int number)
 {
+    signal(number, SIG_DFL); /* a shell has its background programs ignore SIGINT and SIGQUIT */
     undo_list_begin();
     mkdir(in_scratch("folder"), 0700);
     make_file("folder/file");

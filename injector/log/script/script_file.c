@@ -3,40 +3,26 @@
 
 #include "injector/arrays/array.h"
 #include "injector/files/regular_file.h"
+#include "injector/log/script/file_url.h"
 
 #include <stdio.h>
 #include <string.h>
 
 enum { SCRIPT_BYTES_MOST = 256 << 20 };
 
-static unsigned hexadecimal(char digit)
-{
-    return digit >= '0' && digit <= '9'   ? (unsigned)(digit - '0')
-           : digit >= 'a' && digit <= 'f' ? (unsigned)(digit - 'a' + 10)
-           : digit >= 'A' && digit <= 'F' ? (unsigned)(digit - 'A' + 10)
-                                          : 16;
-}
-
-/* Modules are named by URLs. */
 bool script_file_path(const char *name, size_t bytes, const char *root, char path[PATH_MAX])
 {
-    static const char scheme[] = "file://";
-    const bool is_url = bytes > sizeof scheme && !memcmp(name, scheme, sizeof scheme - 1);
-    const char *at = name + (is_url ? sizeof scheme - 1 : 0), *end = name + bytes;
-    int begin = snprintf(path, PATH_MAX, "%s", root ? root : "");
-    if (!bytes || *at != '/' || begin < 0 || begin >= PATH_MAX)
+    const int front = snprintf(path, PATH_MAX, "%s", root ? root : "");
+    if (front < 0 || (size_t)front + bytes >= PATH_MAX || memchr(name, '\0', bytes))
         return false;
-    size_t filled = (size_t)begin;
-    for (; at < end && filled + 1 < PATH_MAX; filled++) {
-        path[filled] = *at++;
-        if (is_url && path[filled] == '%' && end - at >= 2 && hexadecimal(at[0]) < 16 &&
-            hexadecimal(at[1]) < 16) {
-            path[filled] = (char)(hexadecimal(at[0]) << 4 | hexadecimal(at[1]));
-            at += 2;
-        }
+    char *inner = path + front;
+    size_t filled = file_url_path(inner, name, bytes);
+    if (!filled && bytes && *name == '/') {
+        memcpy(inner, name, bytes);
+        filled = bytes;
     }
-    path[filled] = '\0';
-    return at == end && strlen(path) == filled;
+    inner[filled] = '\0';
+    return filled;
 }
 
 static int add_unit(struct script_file *file, uint32_t unit)

@@ -3,6 +3,8 @@
 
 #include "injector/arrays/array.h"
 #include "injector/arrays/bisect.h"
+#include "injector/log/script/file_url.h"
+#include "injector/text/base64.h"
 
 #include <jansson.h>
 #include <stdio.h>
@@ -58,7 +60,6 @@ static void shorten(char *path)
 /* ROOT and SOURCE, below the directory of the map; to be freed. */
 static char *path_of(const struct reader *reader, const char *root, const char *source)
 {
-    static const char file_scheme[] = "file://";
     char *path;
     const char *slash = *root && root[strlen(root) - 1] != '/' ? "/" : "";
     if (is_absolute(source))
@@ -67,30 +68,21 @@ static char *path_of(const struct reader *reader, const char *root, const char *
     const char *directory = is_absolute(begin) ? "" : reader->directory;
     if (asprintf(&path, "%s%s%s%s%s", directory, *directory ? "/" : "", root, slash, source) < 0)
         return NULL;
-    if (strncmp(path, file_scheme, sizeof file_scheme - 1) == 0)
-        memmove(path, path + sizeof file_scheme - 1, strlen(path) - (sizeof file_scheme - 1) + 1);
+    const size_t bytes = file_url_path(path, path, strlen(path));
+    if (bytes)
+        path[bytes] = '\0';
     shorten(path);
     return path;
 }
 
 /* ---- Mappings ---- */
 
-static int digit_of(char letter)
-{
-    return letter >= 'A' && letter <= 'Z'   ? letter - 'A'
-           : letter >= 'a' && letter <= 'z' ? letter - 'a' + 26
-           : letter >= '0' && letter <= '9' ? letter - '0' + 52
-           : letter == '+'                  ? 62
-           : letter == '/'                  ? 63
-                                            : -1;
-}
-
 /* The next number: five bits a letter, the lowest first; the lowest of all is the sign. */
 static int take_number(const char **at, const char *end, int64_t *number)
 {
     uint64_t value = 0;
     for (unsigned shift = 0; *at < end; shift += 5) {
-        const int digit = digit_of(**at);
+        const int digit = base64_value(**at);
         if (digit < 0 || shift > 30)
             return -1;
         ++*at;

@@ -4,9 +4,11 @@
 #include "injector/arrays/array.h"
 #include "injector/files/regular_file.h"
 #include "injector/log/script/declared_name.h"
+#include "injector/log/script/file_url.h"
 #include "injector/log/script/script_file.h"
 #include "injector/log/script/v8_place.h"
 #include "injector/log/source_map/source_map.h"
+#include "injector/text/base64.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -48,13 +50,6 @@ static void report_bad(const struct source_maps *maps, const struct mapped_scrip
                        *map ? ": " : "", cause);
 }
 
-static int digit_of_base64(char letter)
-{
-    static const char digits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-    const char *found = letter ? strchr(digits, letter) : NULL;
-    return found ? (int)(found - digits) : -1;
-}
-
 /* The bytes that the BASE64 text stands for, in its place. */
 static size_t decode_base64(char *text)
 {
@@ -62,7 +57,7 @@ static size_t decode_base64(char *text)
     uint32_t value = 0;
     unsigned bits = 0;
     for (const char *at = text; *at; at++) {
-        const int digit = digit_of_base64(*at);
+        const int digit = base64_value(*at);
         if (digit < 0)
             continue;
         value = value << 6 | (uint32_t)digit;
@@ -75,35 +70,23 @@ static size_t decode_base64(char *text)
     return filled;
 }
 
-static size_t decode_percent(char *text)
+/* The directory of PATH. */
+static void directory_of(char directory[PATH_MAX], const char *path)
 {
-    size_t filled = 0;
-    for (const char *at = text; *at; at++) {
-        unsigned value;
-        if (*at == '%' && sscanf(at + 1, "%2x", &value) == 1 && at[1] && at[2]) {
-            text[filled++] = (char)value;
-            at += 2;
-        } else {
-            text[filled++] = *at;
-        }
-    }
-    text[filled] = '\0';
-    return filled;
-}
-
-/* The directory of PATH, in it. */
-static void cut_to_directory(char *path)
-{
-    char *slash = strrchr(path, '/');
+    snprintf(directory, PATH_MAX, "%s", path);
+    char *slash = strrchr(directory, '/');
     if (slash)
-        slash[slash == path] = '\0';
+        slash[slash == directory] = '\0';
 }
 
+/* Take the map that the file HOLDER has, as a whole or in a URL.  NAME: of the map, for a message.
+ */
 static void parse(struct source_maps *maps, struct mapped_script *script, const char *name,
-                  const char *text, size_t bytes, const char *directory)
+                  const char *text, size_t bytes, const char *holder)
 {
-    char cause[CAUSE_BYTES];
+    char cause[CAUSE_BYTES], directory[PATH_MAX];
     const size_t root = maps->options.root ? strlen(maps->options.root) : 0;
+    directory_of(directory, holder);
     const char *seen =
         strncmp(directory, root ? maps->options.root : "", root) ? directory : directory + root;
     script->has_map = source_map_parse(&script->map, text, bytes, seen, cause, sizeof cause) == 0;
@@ -117,13 +100,10 @@ static void parse(struct source_maps *maps, struct mapped_script *script, const 
 static bool read_map(struct source_maps *maps, struct mapped_script *script, const char *path)
 {
     size_t bytes;
-    char directory[PATH_MAX];
     char *text = regular_file_bytes(path, MAP_BYTES_MOST, &bytes);
     if (!text)
         return false;
-    snprintf(directory, sizeof directory, "%s", path);
-    cut_to_directory(directory);
-    parse(maps, script, path, text, bytes, directory);
+    parse(maps, script, path, text, bytes, path);
     free(text);
     return true;
 }
@@ -147,17 +127,16 @@ static bool read_kept(struct source_maps *maps, struct mapped_script *script)
 static void read_data(struct source_maps *maps, struct mapped_script *script, char *url)
 {
     static const char base64[] = ";base64";
-    char *comma = strchr(url, ','), directory[PATH_MAX];
+    char *comma = strchr(url, ',');
     if (!comma) {
         report_bad(maps, script, "", "its data: URL has no data");
         return;
     }
     const bool is_base64 = (size_t)(comma - url) >= sizeof base64 - 1 &&
                            !memcmp(comma - (sizeof base64 - 1), base64, sizeof base64 - 1);
-    const size_t bytes = is_base64 ? decode_base64(comma + 1) : decode_percent(comma + 1);
-    snprintf(directory, sizeof directory, "%s", script->path);
-    cut_to_directory(directory);
-    parse(maps, script, "", comma + 1, bytes, directory);
+    const size_t bytes = is_base64 ? decode_base64(comma + 1)
+                                   : percent_decode(comma + 1, comma + 1, strlen(comma + 1));
+    parse(maps, script, "", comma + 1, bytes, script->path);
 }
 
 static void read_url(struct source_maps *maps, struct mapped_script *script, char *url)
@@ -167,18 +146,17 @@ static void read_url(struct source_maps *maps, struct mapped_script *script, cha
         read_data(maps, script, url);
         return;
     }
-    if (strstr(url, "://") && strncmp(url, "file://", 7)) {
+    size_t bytes = file_url_path(url, url, strlen(url));
+    if (!bytes && strstr(url, "://")) {
         report_bad(maps, script, url, "no map is fetched: --source-maps DIR has maps beside it");
         return;
     }
-    decode_percent(url);
-    snprintf(directory, sizeof directory, "%s", script->path);
-    cut_to_directory(directory);
-    const char *file = strncmp(url, "file://", 7) == 0 ? url + 7 : url;
-    if (*file == '/')
-        snprintf(path, sizeof path, "%s%s", maps->options.root ? maps->options.root : "", file);
+    url[bytes ? bytes : percent_decode(url, url, strlen(url))] = '\0';
+    directory_of(directory, script->path);
+    if (*url == '/')
+        snprintf(path, sizeof path, "%s%s", maps->options.root ? maps->options.root : "", url);
     else
-        snprintf(path, sizeof path, "%s/%s", directory, file);
+        snprintf(path, sizeof path, "%s/%s", directory, url);
     if (!read_map(maps, script, path))
         report_bad(maps, script, path, regular_file_error(errno));
 }
@@ -246,17 +224,17 @@ static char *read_tail(int fd, size_t size, size_t wanted, size_t *bytes)
     return read_tail(fd, size, size, bytes);
 }
 
-/* Read what names SCRIPT's map, and the map. */
+/* Read what names SCRIPT's map, and the map, unless it is kept elsewhere. */
 static void find_map(struct source_maps *maps, struct mapped_script *script)
 {
     struct stat status;
     size_t bytes = 0;
-    const int fd = regular_file_open(script->path, 0, &status);
+    const int fd = read_kept(maps, script) ? -1 : regular_file_open(script->path, 0, &status);
     char *text = fd >= 0 ? read_tail(fd, (size_t)status.st_size, TAIL_BYTES, &bytes) : NULL;
     char *url = text ? find_url(text, bytes) : NULL;
     if (fd >= 0)
         close(fd);
-    if (!read_kept(maps, script) && url)
+    if (url)
         read_url(maps, script, url);
     free(text);
 }

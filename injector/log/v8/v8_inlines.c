@@ -64,17 +64,32 @@ static struct occurrence *occurrences_of_log(const struct v8_log *v8)
     return items;
 }
 
-static struct occurrence *occurrences_of_dump(const struct code_log *log, size_t *count)
+static bool has_address(const struct occurrence *items, size_t count, uint64_t addr)
 {
-    struct occurrence *items = malloc((log->function_count + 1) * sizeof *items);
+    size_t at;
+    array_bisect(at, count, items[at].addr < addr);
+    return at < count && items[at].addr == addr;
+}
+
+/* Of the dump's code only that at addresses of the log: most logs are of another process.  *ITEMS
+ * is to be freed. */
+static int occurrences_of_dump(const struct code_log *log, const struct occurrence *logged,
+                               size_t logged_count, struct occurrence **items, size_t *count)
+{
+    size_t capacity = 0;
+    *items = NULL;
     *count = 0;
-    for (size_t i = 0; items && i < log->function_count; i++)
-        if (log->functions[i].name)
-            items[(*count)++] =
-                (struct occurrence){log->functions[i].addr, log->functions[i].size, (uint32_t)i};
-    if (items && *count)
-        qsort(items, *count, sizeof *items, compare_occurrences);
-    return items;
+    for (size_t i = 0; i < log->function_count; i++) {
+        const struct jit_function *function = &log->functions[i];
+        if (!function->name || !has_address(logged, logged_count, function->addr))
+            continue;
+        if (array_reserve(*items, *count, capacity))
+            return -1;
+        (*items)[(*count)++] = (struct occurrence){function->addr, function->size, (uint32_t)i};
+    }
+    if (*count)
+        qsort(*items, *count, sizeof **items, compare_occurrences);
+    return 0;
 }
 
 static bool are_of_one_place(const struct occurrence *a, const struct occurrence *b)
@@ -194,21 +209,29 @@ static int find_times(struct giving *giving)
     return 0;
 }
 
+static int pair_all(struct giving *giving, const struct occurrence *dumped, size_t dumped_count,
+                    const struct occurrence *logged, size_t logged_count)
+{
+    if (find_times(giving) ||
+        pair_places(giving, dumped, dumped_count, logged, logged_count, true, 0))
+        return -1;
+    if (!giving->offset_count)
+        return 0;
+    qsort(giving->offsets_ns, giving->offset_count, sizeof *giving->offsets_ns, compare_offsets);
+    const int64_t median_ns = giving->offsets_ns[giving->offset_count / 2];
+    return pair_places(giving, dumped, dumped_count, logged, logged_count, false, median_ns);
+}
+
 static int find_pairs(struct giving *giving)
 {
-    size_t dumped_count;
+    size_t dumped_count = 0;
     const size_t logged_count = giving->v8->code_count;
-    struct occurrence *dumped = occurrences_of_dump(giving->log, &dumped_count);
-    struct occurrence *logged = occurrences_of_log(giving->v8);
-    int result = dumped && logged && !find_times(giving) ? 0 : -1;
-    if (!result)
-        result = pair_places(giving, dumped, dumped_count, logged, logged_count, true, 0);
-    if (!result && giving->offset_count) {
-        qsort(giving->offsets_ns, giving->offset_count, sizeof *giving->offsets_ns,
-              compare_offsets);
-        const int64_t median_ns = giving->offsets_ns[giving->offset_count / 2];
-        result = pair_places(giving, dumped, dumped_count, logged, logged_count, false, median_ns);
-    }
+    struct occurrence *logged = occurrences_of_log(giving->v8), *dumped = NULL;
+    int result =
+        logged ? occurrences_of_dump(giving->log, logged, logged_count, &dumped, &dumped_count)
+               : -1;
+    if (!result && dumped_count)
+        result = pair_all(giving, dumped, dumped_count, logged, logged_count);
     free(dumped);
     free(logged);
     return result;
@@ -334,15 +357,16 @@ static int name_in(struct giving *giving, uint32_t of, const struct jit_function
 {
     const bool turbofan = memchr(function->name, '*', function->name_bytes);
     uint32_t *known = &giving->names[of][turbofan];
-    const char *colon = memchr(function->name, ':', function->name_bytes);
-    char mark[16];
-    int bytes =
-        snprintf(mark, sizeof mark, "%.*s%c",
-                 (int)(colon && colon - function->name < 8 ? colon + 1 - function->name : 0),
-                 function->name, turbofan ? '*' : '+');
-    if (*known == JIT_INLINE_NONE &&
-        add_string(giving, mark, (size_t)bytes, giving->v8->functions[of].name, known))
-        return -1;
+    if (*known == JIT_INLINE_NONE) {
+        const char *colon = memchr(function->name, ':', function->name_bytes);
+        const long kind_bytes =
+            colon && colon - function->name < 8 ? colon + 1 - function->name : 0;
+        char mark[16];
+        const int bytes = snprintf(mark, sizeof mark, "%.*s%c", (int)kind_bytes, function->name,
+                                   turbofan ? '*' : '+');
+        if (add_string(giving, mark, (size_t)bytes, giving->v8->functions[of].name, known))
+            return -1;
+    }
     *name = *known;
     return 0;
 }

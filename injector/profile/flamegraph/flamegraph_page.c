@@ -4,6 +4,7 @@
 #include "injector/profile/activity.h"
 #include "injector/profile/flamegraph/markup.h"
 #include "injector/profile/flamegraph/page_parts.h"
+#include "injector/text/base64.h"
 #include "injector/text/json_writer.h"
 
 #include <inttypes.h>
@@ -29,14 +30,13 @@ static void put_digit_column(const struct flamegraph_request *request, struct js
                              const char *name, size_t count,
                              uint64_t (*value)(const struct flamegraph_request *request, size_t i))
 {
-    static const char digits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
     enum { MOST_DIGITS = 7, BITS = 5, MORE = 1 << BITS };
     char *text = malloc(count * MOST_DIGITS + 1), *end = text;
     for (size_t i = 0; text && i < count; i++) {
         uint32_t left = (uint32_t)value(request, i);
         for (; left >= MORE; left >>= BITS)
-            *end++ = digits[MORE + left % MORE];
-        *end++ = digits[left];
+            *end++ = base64_digits[MORE + left % MORE];
+        *end++ = base64_digits[left];
     }
     if (!text) {
         put_column(request, json, name, count, value);

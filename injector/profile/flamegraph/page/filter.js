@@ -103,7 +103,7 @@ function hiddenWeight(filtered, scope) {
         const node = source.samples.node[i], bits = node ? hidden[source.nodes.frame[node]] : 0;
         if (!bits) return;
         all += weight;
-        of[bits === 1 << 4 ? 4 : 31 - Math.clz32(bits & -bits)] += weight;
+        of[31 - Math.clz32(bits & -bits)] += weight; // the first that hides it
     });
     return { of, all };
 }
