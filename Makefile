@@ -37,7 +37,8 @@ FISHDIR    ?= $(DATADIR)/fish/vendor_completions.d
 #
 # To build.  make says which one is missing: see $(BUILD)/headers.
 BUILD_NEEDS := /usr/include/libelf.h:libelf-dev /usr/include/elfutils/libdw.h:libdw-dev /usr/include/zlib.h:zlib1g-dev \
-               /usr/include/zstd.h:libzstd-dev /usr/include/lzma.h:liblzma-dev /usr/include/xxhash.h:libxxhash-dev /usr/include/jansson.h:libjansson-dev
+               /usr/include/zstd.h:libzstd-dev /usr/include/lzma.h:liblzma-dev /usr/include/xxhash.h:libxxhash-dev \
+               /usr/include/jansson.h:libjansson-dev
 # tinyjit throws C++ exceptions.
 DEMO_NEEDS  := $(BUILD_NEEDS) g++:g++ perf:linux-perf
 CHECK_NEEDS := $(DEMO_NEEDS) /usr/include/cmocka.h:libcmocka-dev bats:bats jq:jq python3:python3 xz:xz-utils readelf:binutils \
@@ -92,7 +93,8 @@ UNIT_SRC     := $(wildcard tests/unit/*_test.c)
 PRODUCER_SRC := $(filter-out tests/producers/aarch64_% tests/producers/riscv64_% tests/producers/fail_nth.c,$(wildcard tests/producers/*.c))
 
 # What is fuzzed (`make fuzz`), and the same functions with a main that replays inputs, for `make check`.
-FUZZ_NAMES   := bench call_profile cfi_check compare demangle eh_frame injection inline_info jit_dump kernel_code kernel_symbols lines off_cpu perf_data perf_map source_map stacks v8_log
+FUZZ_NAMES   := bench call_profile cfi_check compare demangle eh_frame injection inline_info jit_dump kernel_code \
+                kernel_symbols lines off_cpu perf_data perf_map source_map stacks v8_log
 FUZZ_SRC     := $(wildcard tests/fuzz/*.c)
 MINUTES      ?= 5
 JOBS         ?= $(shell nproc)
@@ -134,9 +136,10 @@ RISCV64    := $(patsubst tests/producers/%.c,$(BUILD)/riscv64/%,$(RISCV64_SRC))
 STATIC     := $(patsubst %,$(BUILD)/static/%,unwind_shapes tinyjit thread_turns)
 BENCH      := $(patsubst bench/%.c,$(BUILD)/bench/%,$(wildcard bench/*.c))
 
-.PHONY: all agents libraries dist demo check check-live check-all check-tests live-tests both-builds tests mutants recordings check-new-perf \
-        setup-build setup-demo setup-check setup-live setup-runtimes bench bench-quick bench-diff bench-diff-quick docs-pictures fuzz fuzzers torture tsan \
-        install install-command install-libraries uninstall manuals library-manuals static tarball deb clean format rooms FORCE
+.PHONY: all agents libraries dist demo check check-live check-all check-tests live-tests both-builds tests mutants recordings \
+        check-new-perf setup-build setup-demo setup-check setup-live setup-runtimes bench bench-quick bench-diff bench-diff-quick \
+        docs-pictures fuzz fuzzers torture tsan install install-command install-libraries uninstall manuals library-manuals \
+        static tarball deb clean format rooms FORCE
 .DELETE_ON_ERROR:
 .SECONDARY:
 
@@ -145,8 +148,9 @@ all: libraries $(BUILD)/perfjit agents
 # ---- Agents, which a runtime loads ----
 #
 # Java's needs the headers of any JDK.  Where there is none it is left out, and that is said.
-JDK := $(firstword $(patsubst %/include/jvmti.h,%,$(wildcard $(if $(JAVA_HOME),$(JAVA_HOME)/include/jvmti.h) /usr/lib/jvm/*/include/jvmti.h \
-           $(dir $(shell readlink -f "$$(command -v javac)" 2>/dev/null))../include/jvmti.h)))
+JVMTI := $(or $(if $(JAVA_HOME),$(wildcard $(JAVA_HOME)/include/jvmti.h)),$(wildcard /usr/lib/jvm/*/include/jvmti.h), \
+           $(wildcard $(addsuffix ../include/jvmti.h,$(dir $(shell readlink -f "$$(command -v javac)" 2>/dev/null)))))
+JDK   := $(patsubst %/include/jvmti.h,%,$(firstword $(JVMTI)))
 JAVA_AGENT     := $(BUILD)/libperfjit-java.so
 JAVA_AGENT_SRC := $(wildcard agents/java/*.c)
 # These know nothing of Java's headers: units test them.
@@ -185,13 +189,12 @@ DEPENDS = -MMD -MP -MT $(patsubst $(CURDIR)/%,%,$@) $(if $(word 2,$(CURDIR)),,-M
          $(patsubst %.c,$(BUILD)/riscv64/%.d,$(JITDUMP_SRC) $(PERFMAP_SRC) $(RISCV64_SRC))
 
 # That the headers of the build libraries are there; made once.
-HEADERS := libelf.h elfutils/libdw.h zlib.h zstd.h lzma.h xxhash.h jansson.h
 $(BUILD)/headers:
 	@mkdir -p $(@D)
-	@missing=; for header in $(HEADERS); do \
-	    echo "#include <$$header>" | $(CC) $(ALL_CPPFLAGS) -fsyntax-only -x c - 2>/dev/null && continue; \
-	    for need in $(BUILD_NEEDS); do case $$need in */$$header:*) echo "$$header is missing: it is in Debian's package $${need##*:}" >&2; \
-	        missing="$$missing $${need##*:}" ;; esac; done; \
+	@missing=; for need in $(patsubst /usr/include/%,%,$(BUILD_NEEDS)); do \
+	    echo "#include <$${need%:*}>" | $(CC) $(ALL_CPPFLAGS) -fsyntax-only -x c - 2>/dev/null && continue; \
+	    echo "$${need%:*} is missing: it is in Debian's package $${need#*:}" >&2; \
+	    missing="$$missing $${need#*:}"; \
 	done; \
 	[ -z "$$missing" ] || { echo "apt-get install$$missing      (or: make setup-build)" >&2; exit 1; }
 	@touch $@
@@ -527,7 +530,8 @@ JITDUMP_HEADERS := jitdump.h cfi.h trampoline.h jitdump.hpp cfi.hpp memory.hpp
 made = $(notdir $(shell ls $(BUILD)/$(1) 2>/dev/null))
 manual_rows = $(foreach section,$(1),$(foreach page,$(call made,man/*.$(section)),MANDIR:man$(section)/$(page):644:$(BUILD)/man/$(page)))
 completion_rows = $(foreach file,$(call made,completions/$(2)/*),$(1):$(file):644:$(BUILD)/completions/$(2)/$(file))
-COMMAND_ROWS = BINDIR:perfjit:755:$(BUILD)/perfjit $(foreach agent,$(AGENTS),LIBDIR:perfjit/$(notdir $(agent)):755:$(agent)) $(call manual_rows,1 5 7) \
+COMMAND_ROWS = BINDIR:perfjit:755:$(BUILD)/perfjit $(foreach agent,$(AGENTS),LIBDIR:perfjit/$(notdir $(agent)):755:$(agent)) \
+    $(call manual_rows,1 5 7) \
     $(call completion_rows,BASHDIR,bash) $(call completion_rows,ZSHDIR,zsh) $(call completion_rows,FISHDIR,fish)
 # Programs say <jitdump.h> as well, as in 0.1: it includes <jitdump/jitdump.h>.
 LIBRARY_ROWS = $(foreach header,$(JITDUMP_HEADERS),INCLUDEDIR:jitdump/$(header):644:jitdump/$(header)) \
@@ -595,8 +599,8 @@ $(STATIC):
 
 # The command as one file that needs no other, for machines where nothing can be installed.
 STATIC_LIBS := $(filter-out -l:libstdc++.so.6,$(INJECTOR_LIBS)) -lbz2
-STATIC_NEEDS := libdw.a:libdw-dev libelf.a:libelf-dev libxxhash.a:libxxhash-dev libjansson.a:libjansson-dev libzstd.a:libzstd-dev liblzma.a:liblzma-dev \
-                libz.a:zlib1g-dev libbz2.a:libbz2-dev
+STATIC_NEEDS := libdw.a:libdw-dev libelf.a:libelf-dev libxxhash.a:libxxhash-dev libjansson.a:libjansson-dev \
+                libzstd.a:libzstd-dev liblzma.a:liblzma-dev libz.a:zlib1g-dev libbz2.a:libbz2-dev
 static: $(BUILD)/static/perfjit
 $(BUILD)/static/perfjit: $(call objects,$(INJECTOR_SRC) packaging/static_libc.c) $(LIBJITDUMP) $(LIBPERFMAP)
 	@mkdir -p $(@D)

@@ -3,11 +3,13 @@
 
     dist/amalgamate.py LIBRARY DIRECTORY        LIBRARY: jitdump, perfmap or jitunwind
 
-writes LIBRARY.c and LIBRARY.h into DIRECTORY, and headers by the names that they have where the library is installed:
-LIBRARY/LIBRARY.h; for jitdump also jitdump/cfi.h and jitdump/trampoline.h, whose contents LIBRARY.h has, and those for C++.  Which files belong to it follows from the sources:
-all .c files in the library's folder and those below it, and of another folder's each one whose
-header they include.  First come the headers, each once and after those that it includes, then the
-.c files.
+writes LIBRARY.c and LIBRARY.h into DIRECTORY, and headers by the names that they have where the
+library is installed: LIBRARY/LIBRARY.h; for jitdump also jitdump/cfi.h and jitdump/trampoline.h,
+whose contents LIBRARY.h has, and those for C++.
+
+Which files belong to it follows from the sources: all .c files in the library's folder and those
+below it, and of another folder's each one whose header they include.  First come the headers, each
+once and after those that it includes, then the .c files.
 
 What files of their own keep apart must not meet in one:
 - a name that a .c file has for itself, and another file as well, gets the file's name in front;
@@ -254,41 +256,7 @@ class Source:
         file = os.path.basename(self.path).rsplit(".", 1)[0]
         return f"{file.upper() if name.isupper() else file}_{name}"
 
-    def rename(self, taken_names, taken_tags):
-        code = [t for t in self.tokens if is_code(t)]
-        scopes = []
-        for i, token in enumerate(code):
-            previous = code[i - 1].text if i else ""
-            if token.text == "{":
-                before = {t.text for t in code[max(0, i - 2):i]}
-                scopes.append(bool(before & {"struct", "union"}))
-            elif token.text == "}":
-                scopes.pop()
-            if token.kind != "name" or previous in (".", "->"):
-                continue
-            if previous in ("struct", "union", "enum"):
-                if token.text in taken_tags:
-                    token.text = self.own(token.text)
-            elif token.text in taken_names and not self.is_member(code, i, scopes):
-                token.text = self.own(token.text)
-        for token in self.tokens:
-            if token.kind == "directive" and token.text:
-                token.text = re.sub(r"(?<![\w.>])[A-Za-z_]\w*",
-                                    lambda m: self.own(m.group()) if m.group() in taken_names
-                                    and m.group() not in self.macros else m.group(), token.text)
-
-    def declared(self):
-        """The names at file scope now: of types and constants, objects, macros."""
-        items = [Declared(self.tokens, item) for item, _ in self.items]
-        tags, names = set(), set(self.macros)
-        for item in items:
-            tags |= item.tags
-            names |= item.names
-            if item.object and item.external and not INTERNAL.match(item.object):
-                names.discard(item.object)  # libc's, or the library's own
-        return names, tags
-
-    def put_in_front(self, names, tags):
+    def rename(self, names, tags):
         """Rename what NAMES and TAGS have new names for."""
         code = [t for t in self.tokens if is_code(t)]
         scopes = []
@@ -311,6 +279,17 @@ class Source:
                                     lambda m: m.group(1) + tags.get(m.group(2), m.group(2)) if m.group(1)
                                     else names.get(m.group(2), m.group(2)), token.text)
         self.macros = [names.get(m, m) for m in self.macros]
+
+    def declared(self):
+        """The names at file scope now: of types and constants, objects, macros."""
+        items = [Declared(self.tokens, item) for item, _ in self.items]
+        tags, names = set(), set(self.macros)
+        for item in items:
+            tags |= item.tags
+            names |= item.names
+            if item.object and item.external and not INTERNAL.match(item.object):
+                names.discard(item.object)  # libc's, or the library's own
+        return names, tags
 
     @staticmethod
     def is_member(code, i, scopes):
@@ -363,8 +342,9 @@ class Library:
             others = [o for o in self.sources if o is not source]
             names = source.names & (shared_names | set().union(*(o.names for o in others)))
             tags = source.tags & (shared_tags | set().union(*(o.tags for o in others)))
-            source.clashes = {n for n in names if n not in source.macros
-                              and not INTERNAL.match(n) and not n.startswith(self.name + "_")}, tags
+            source.clashes = ({n: source.own(n) for n in names if n not in source.macros
+                               and not INTERNAL.match(n) and not n.startswith(self.name + "_")},
+                              {t: source.own(t) for t in tags})
         for source in self.sources:
             source.rename(*source.clashes)
         self.put_in_front()
@@ -387,7 +367,7 @@ class Library:
                     if not name.startswith((f"{letters}_", f"{letters.upper()}_", "_")):
                         mapping[name] = (front.upper() if name.isupper() else front) + name
         for source in self.headers + self.sources:
-            source.put_in_front(names, tags)
+            source.rename(names, tags)
 
     def write_c(self, directory, license_text, version):
         prefix = self.name.upper()

@@ -2,8 +2,6 @@
  * commands/. */
 #include "injector/arrays/array.h"
 #include "injector/commands/commands.h"
-#include "injector/files/undo_list.h"
-#include "injector/run/attach/attachment.h"
 #include "injector/run/record/record.h"
 #include "injector/run/record/stand_in.h"
 #include "injector/text/printable_text.h"
@@ -53,7 +51,6 @@ int main(int argc, char **argv)
     stand_in_become(argv);
     keep_memory();
     keep_streams_free();
-    undo_list_learn("attached", attachment_undo);
     record_run_learn_undo();
     const char *word = argc > 1 ? argv[1] : "";
     for (const struct command *command = commands; command->name; command++)

@@ -108,7 +108,8 @@ static void load_agent(const struct attach_options *options)
 {
     char text[JVM_TEXT_BYTES];
     const pid_t pid = options->request.pid;
-    if (java_agent_is_for(pid) && java_agent_load(pid, text))
+    const char *agent = java_agent_for(pid);
+    if (agent && java_agent_load(pid, agent, text))
         printable_line(stderr, "perfjit: %d: it can't load the agent for Java: %s", (int)pid, text);
 }
 

@@ -145,17 +145,11 @@ struct named_shares {
     uint64_t named, interpreter, unknown;
 };
 
-static const struct call_frame *innermost(const struct call_profile *profile,
-                                          const struct call_sample *sample)
-{
-    return sample->node ? &profile->frames[profile->nodes[sample->node].frame] : NULL;
-}
-
 /* The kernel without its list of names is no more known than a file without symbols, and a guest's
  * code has no names here. */
 static bool is_unknown(const struct call_profile *profile, const struct call_frame *frame)
 {
-    const char *name = frame ? call_profile_string(profile, frame->name) : "[unknown]";
+    const char *name = call_profile_string(profile, frame->name);
     return strcmp(name, "[unknown]") == 0 || frame->kind == FRAME_UNKNOWN ||
            (frame->kind == FRAME_KERNEL && strcmp(name, "[kernel]") == 0);
 }
@@ -178,27 +172,18 @@ static struct named_shares count_named(const struct view_input *input)
     return shares;
 }
 
-/* The frame that most of the unknown samples have, NULL where that is none.  Returns 0, or -1
- * without memory. */
-static int find_most_unknown(const struct view_input *input, const struct call_frame **most)
+/* The frame that most of the unknown samples have; NULL: that is none. */
+static const struct call_frame *most_unknown(const struct view_input *input)
 {
     const struct call_profile *profile = &input->profile;
-    uint64_t *weights = calloc(profile->frame_count + 1, sizeof *weights), best = 0;
-    *most = NULL;
-    for (size_t i = 0; weights && i < profile->sample_count; i++) {
-        const struct call_sample *sample = &profile->samples[i];
-        const struct call_frame *frame = innermost(profile, sample);
-        if (!frame || !is_unknown(profile, frame) || !profile_choice_has(&input->choice, sample))
-            continue;
-        uint64_t *weight = &weights[frame - profile->frames];
-        *weight += profile_choice_weight(&input->choice, sample);
-        if (*weight > best) {
-            best = *weight;
-            *most = frame;
+    const struct call_frame *most = NULL;
+    uint64_t best = 0;
+    for (size_t i = 0; i < profile->frame_count; i++)
+        if (input->totals.self[i] > best && is_unknown(profile, &profile->frames[i])) {
+            best = input->totals.self[i];
+            most = &profile->frames[i];
         }
-    }
-    free(weights);
-    return weights ? 0 : -1;
+    return most;
 }
 
 /* Why most of the JIT code's samples that are unknown are that; NULL: there are none, or no
@@ -230,8 +215,8 @@ static bool is_changed(const struct call_profile *profile, uint32_t module)
 /* Why most of the unknown samples are that. */
 static void put_cause(const struct view_input *input, struct findings *findings)
 {
-    const struct call_frame *most;
-    if (find_most_unknown(input, &most) || !most)
+    const struct call_frame *most = most_unknown(input);
+    if (!most)
         return;
     const char *module = call_profile_string(&input->profile, most->module);
     const char *name = call_profile_string(&input->profile, most->name);

@@ -7,7 +7,6 @@
 #include "injector/files/undo_list.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -131,7 +130,7 @@ int debugger_files_write_lldb(const struct debugger_files *files, const struct c
 void debugger_files_remove(struct debugger_files *files)
 {
     if (files->directory)
-        directory_tree_remove(AT_FDCWD, files->directory);
+        directory_tree_remove(files->directory);
     undo_list_done(files->undo);
     free(files->directory);
     free(files->symbols);

@@ -7,12 +7,12 @@
 
 #include "injector/debug/snapshot_images.h"
 #include "injector/files/interruption.h"
+#include "injector/files/process_stat.h"
 #include "injector/files/undo_list.h"
 #include "injector/text/printable_text.h"
 
 #include <argp.h>
 #include <signal.h>
-#include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -70,15 +70,9 @@ static int prepare_and_debug(const struct launch_request *request, launch_debugg
 
 static bool is_stopped(pid_t pid)
 {
-    char path[64], text[512];
-    snprintf(path, sizeof path, "/proc/%d/stat", (int)pid);
-    FILE *file = pid > 0 ? fopen(path, "re") : NULL;
-    size_t bytes = file ? fread(text, 1, sizeof text - 1, file) : 0;
-    if (file)
-        fclose(file);
-    text[bytes] = '\0';
-    const char *behind = strrchr(text, ')');
-    return behind && strncmp(behind, ") T", 3) == 0;
+    char line[PROCESS_STAT_BYTES];
+    const char *state = process_stat_read(line, pid);
+    return state && *state == 'T';
 }
 
 /* How many of the arguments are perfjit's; *REST: those behind "--". */

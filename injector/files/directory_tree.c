@@ -12,7 +12,7 @@
 
 enum { DEPTH_MOST = 32 };
 
-static void empty(int parent_fd, const char *name, unsigned depth)
+static void remove_one(int parent_fd, const char *name, unsigned depth)
 {
     int fd = openat(parent_fd, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
     DIR *directory = fd >= 0 ? fdopendir(fd) : NULL;
@@ -24,20 +24,14 @@ static void empty(int parent_fd, const char *name, unsigned depth)
             continue;
         if (unlinkat(fd, entry->d_name, 0) == 0 || depth == DEPTH_MOST)
             continue;
-        empty(fd, entry->d_name, depth + 1);
-        unlinkat(fd, entry->d_name, AT_REMOVEDIR);
+        remove_one(fd, entry->d_name, depth + 1);
     }
     if (directory)
         closedir(directory);
-}
-
-void directory_tree_empty(int parent_fd, const char *name)
-{
-    empty(parent_fd, name, 0);
-}
-
-void directory_tree_remove(int parent_fd, const char *name)
-{
-    empty(parent_fd, name, 0);
     unlinkat(parent_fd, name, AT_REMOVEDIR);
+}
+
+void directory_tree_remove(const char *path)
+{
+    remove_one(AT_FDCWD, path, 0);
 }

@@ -2,11 +2,7 @@
 #ifndef PERFJIT_DIRECTORY_TREE_H
 #define PERFJIT_DIRECTORY_TREE_H
 
-/* Remove what is in the directory NAME of PARENT_FD, as in openat(2); a link there counts as
- * missing. */
-void directory_tree_empty(int parent_fd, const char *name);
-
-/* The same, and the directory. */
-void directory_tree_remove(int parent_fd, const char *name);
+/* Remove PATH so; a link there counts as missing. */
+void directory_tree_remove(const char *path);
 
 #endif

@@ -29,29 +29,39 @@ int regular_file_open(const char *path, int flags, struct stat *status)
     return -1;
 }
 
+int regular_file_read(int fd, char *to, size_t *bytes)
+{
+    size_t filled = 0;
+    ssize_t count = 1;
+    while (filled < *bytes && count != 0) {
+        count = read(fd, to + filled, *bytes - filled);
+        if (count > 0)
+            filled += (size_t)count;
+        else if (count < 0 && errno != EINTR)
+            return -1;
+    }
+    *bytes = filled;
+    return 0;
+}
+
 char *regular_file_bytes(const char *path, size_t most, size_t *bytes)
 {
     struct stat status;
     const int fd = regular_file_open(path, 0, &status);
-    *bytes = 0;
     if (fd < 0)
         return NULL;
-    const size_t wanted = (size_t)status.st_size;
-    char *text = wanted <= most ? malloc(wanted + 1) : NULL;
-    int error = wanted <= most ? ENOMEM : EFBIG;
-    ssize_t got = 1;
-    while (text && *bytes < wanted && got > 0) {
-        got = read(fd, text + *bytes, wanted - *bytes);
-        *bytes += got > 0 ? (size_t)got : 0;
-    }
-    if (got < 0)
+    *bytes = (size_t)status.st_size;
+    char *text = *bytes <= most ? malloc(*bytes + 1) : NULL;
+    int error = *bytes <= most ? ENOMEM : EFBIG;
+    if (text && regular_file_read(fd, text, bytes)) {
         error = errno;
+        free(text);
+        text = NULL;
+    }
     close(fd);
-    if (text && got >= 0)
-        return text;
-    free(text);
-    errno = error;
-    return NULL;
+    if (!text)
+        errno = error;
+    return text;
 }
 
 const char *regular_file_error(int error)

@@ -12,8 +12,12 @@
  * symbolic link that is not followed. */
 int regular_file_open(const char *path, int flags, struct stat *status);
 
-/* The bytes of the regular file PATH, at most MOST, to be freed; or NULL with errno, EFBIG for more.
- * There is room for one more behind them. */
+/* Read *BYTES of FD: less if the file has become shorter, and no more, because somebody may be
+ * adding to it.  Returns 0 with their number, or -1 with errno. */
+int regular_file_read(int fd, char *to, size_t *bytes);
+
+/* The bytes of the regular file PATH, at most MOST, to be freed; or NULL with errno, EFBIG for
+ * more. There is room for one more behind them. */
 char *regular_file_bytes(const char *path, size_t most, size_t *bytes);
 
 /* The text for that ERROR. */

@@ -10,6 +10,7 @@
 #include "injector/files/undo_list.h"
 
 #include "injector/files/directory_tree.h"
+#include "injector/files/process_stat.h"
 #include "injector/files/temporary_place.h"
 
 #include <dirent.h>
@@ -75,7 +76,7 @@ static void undo_path(const char *text)
     if (lstat(path, &status) || status.st_dev != device || status.st_ino != inode)
         return;
     if (S_ISDIR(status.st_mode))
-        directory_tree_remove(AT_FDCWD, path);
+        directory_tree_remove(path);
     else
         unlink(path);
 }
@@ -83,23 +84,10 @@ static void undo_path(const char *text)
 /* When PID was started, in ticks since the machine was; 0: it has ended. */
 static uint64_t start_of(pid_t pid)
 {
-    char path[64], text[512];
-    unsigned long long start = 0;
-    char state = 'Z';
-    snprintf(path, sizeof path, "/proc/%d/stat", (int)pid);
-    FILE *file = fopen(path, "re");
-    size_t bytes = file ? fread(text, 1, sizeof text - 1, file) : 0;
-    if (file)
-        fclose(file);
-    text[bytes] = '\0';
-    const char *behind = strrchr(text, ')'); /* of the program's name, which may have any */
-    if (!behind ||
-        sscanf(behind + 1,
-               " %c %*d %*d %*d %*d %*d %*u %*u %*u %*u %*u %*u %*u %*d %*d %*d %*d %*d %*d %llu",
-               &state, &start) != 2 ||
-        state == 'Z' || state == 'X')
-        return 0;
-    return start;
+    char line[PROCESS_STAT_BYTES];
+    const char *state = process_stat_read(line, pid);
+    const char *start = process_stat_word(state, PROCESS_START);
+    return start && *state != 'Z' && *state != 'X' ? strtoull(start, NULL, 10) : 0;
 }
 
 static void undo_process(const char *text)

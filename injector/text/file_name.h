@@ -14,6 +14,13 @@ static inline const char *file_name_of(const char *path)
     return slash ? slash + 1 : path;
 }
 
+/* The directory of PATH, to be freed; NULL without memory. */
+static inline char *file_directory_of(const char *path)
+{
+    const char *slash = strrchr(path, '/');
+    return !slash ? strdup(".") : strndup(path, slash == path ? 1 : (size_t)(slash - path));
+}
+
 /* Read a 32-bit number after a "-" at AT.  Returns where it ends; NULL: there is none. */
 static inline const char *file_name_number(const char *at, uint32_t *number)
 {

@@ -77,7 +77,7 @@ static void test_where_its_root_is(void **state)
     assert_false(live_process_goes_on(UINT32_MAX));
 }
 
-static void test_a_name_with_brackets_and_blanks(void **state)
+static void test_a_name_with_brackets_blanks_and_a_line(void **state)
 {
     struct live_process live;
     (void)state;
@@ -86,7 +86,7 @@ static void test_a_name_with_brackets_and_blanks(void **state)
     assert_int_equal(pipe(ready), 0);
     pid_t child = fork();
     if (child == 0) {
-        prctl(PR_SET_NAME, ") R 1 2 (x) 3");
+        prctl(PR_SET_NAME, ") R 1 2\n(x) 3");
         if (write(ready[1], "x", 1) == 1)
             pause();
         _exit(0);
@@ -109,7 +109,7 @@ int main(void)
         cmocka_unit_test(test_when_it_started),
         cmocka_unit_test(test_one_that_began_after_the_recording),
         cmocka_unit_test(test_where_its_root_is),
-        cmocka_unit_test(test_a_name_with_brackets_and_blanks),
+        cmocka_unit_test(test_a_name_with_brackets_blanks_and_a_line),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

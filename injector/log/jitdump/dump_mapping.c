@@ -173,38 +173,29 @@ static void keep_last_page(uint8_t *data, int fd, size_t size)
 /* Copy the FILLER that reaches to the end, because the next records will take its place.  Copy the
  * last page, too, if that is another page.  The FILLER's own page must not be read once more: it
  * would be newer.  Returns false if there are records in the FILLER's place by now, or if the file
- * is longer and the FILLER reaches past the mapped bytes. */
-static bool freeze_large(uint8_t *data, int fd, size_t size)
+ * is longer and the FILLER reaches past the mapped bytes.  *LASTING is what is in front of it: its
+ * writer cuts it off when it ends. */
+static bool freeze_large(uint8_t *data, int fd, size_t size, size_t *lasting)
 {
     size_t page_bytes = (size_t)sysconf(_SC_PAGESIZE), last = find_last(data, size);
     if (last == size) /* the file is being made longer */
         return false;
-    if (!copy_pages(data, fd, last, last + PREFIX_BYTES))
+    bool copied = copy_pages(data, fd, last, last + PREFIX_BYTES);
+    struct prefix filler = prefix_at(data, last);
+    *lasting = filler.id == JIT_FILLER ? last : size;
+    if (!copied) /* it is read as it is */
         return true;
     if (last / page_bytes != (size - 1) / page_bytes)
         keep_last_page(data, fd, size);
-    struct prefix filler = prefix_at(data, last);
     return filler.id == JIT_FILLER && filler.total_size <= size - last;
 }
 
-static bool is_frozen_whole(const uint8_t *data, size_t size)
+/* *LASTING: as dump_mapping_make has it. */
+static bool freeze(uint8_t *data, int fd, size_t size, size_t *lasting)
 {
-    return size <= SMALL_BYTES || is_ring(data, size);
-}
-
-/* Its writer cuts the FILLER off when it ends. */
-static size_t lasting_of(const uint8_t *data, size_t size)
-{
-    size_t last = find_last(data, size);
-    if (is_frozen_whole(data, size))
-        return 0;
-    return last + PREFIX_BYTES <= size && prefix_at(data, last).id == JIT_FILLER ? last : size;
-}
-
-static bool freeze(uint8_t *data, int fd, size_t size)
-{
-    return is_frozen_whole(data, size) ? freeze_whole(data, fd, size)
-                                       : freeze_large(data, fd, size);
+    *lasting = 0;
+    return size <= SMALL_BYTES || is_ring(data, size) ? freeze_whole(data, fd, size)
+                                                      : freeze_large(data, fd, size, lasting);
 }
 
 void dump_mapping_end(const uint8_t *data, size_t size)
@@ -223,13 +214,13 @@ const uint8_t *dump_mapping_make(int fd, struct stat *status, size_t *lasting)
         interruption_spare(bytes, size, status);
         uint8_t *data =
             (uint8_t *)(uintptr_t)bytes; /* some pages are replaced, none is written to */
-        bool written = i < TRIES && is_being_written(fd);
-        if (!written || freeze(data, fd, size)) {
-            *lasting = written ? lasting_of(data, size) : size;
-            if (!written)
-                keep_last_page(data, fd, size);
+        if (i == TRIES || !is_being_written(fd)) {
+            *lasting = size;
+            keep_last_page(data, fd, size);
             return data;
         }
+        if (freeze(data, fd, size, lasting))
+            return data;
         dump_mapping_end(data, size);
         if (size_of(fd) > size && fstat(fd, status))
             return NULL;

@@ -195,12 +195,11 @@ static void look_for_stream(struct search *search, const uint8_t *bytes)
         consider(search, base, (size_t)(end - base), true);
 }
 
-/* If the record that follows the torn one may be at BYTES, at ADDR of the range that ends at
- * RANGE_END: what is there. */
+/* If the record that follows the torn one may be at BYTES, at ADDR of RANGE: what is there. */
 static void look_for_record(struct search *search, const uint8_t *bytes, uint64_t addr,
                             const struct memory_range *range)
 {
-    enum { TIME_AT = 8, READ_BYTES = 1 << 16 };
+    enum { READ_BYTES = 1 << 16 };
     const struct file_end *end = &search->end;
     struct byte_cursor cursor = byte_cursor_over(bytes, JR_PREFIX_BYTES, end->reader.big_endian);
     uint32_t id = cursor_u32(&cursor), size = cursor_u32(&cursor);

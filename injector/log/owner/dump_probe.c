@@ -45,7 +45,7 @@ static bool read_header(int fd, uint32_t *pid)
     return magic == JITDUMP_MAGIC || magic == JITDUMP_MAGIC_SWAPPED;
 }
 
-static bool read_path(const char *path, uint32_t *pid)
+bool dump_probe_path(const char *path, uint32_t *pid)
 {
     struct stat status;
     int fd = regular_file_open(path, 0, &status);
@@ -63,7 +63,7 @@ static bool read_below(const char *root, const char *name, uint32_t *pid, bool *
         *failed = true;
         return false;
     }
-    bool is_dump = read_path(path, pid);
+    bool is_dump = dump_probe_path(path, pid);
     free(path);
     return is_dump;
 }

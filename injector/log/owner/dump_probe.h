@@ -23,6 +23,9 @@ bool dump_probe_may_be(const struct perf_map *map);
 bool dump_probe_file(struct dump_probe *probe, const struct perf_map *map, uint32_t *pid,
                      bool *failed);
 
+/* The same for the file at PATH. */
+bool dump_probe_path(const char *path, uint32_t *pid);
+
 void dump_probe_free(struct dump_probe *probe);
 
 #endif

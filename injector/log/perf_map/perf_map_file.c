@@ -86,23 +86,6 @@ static int open_map(const char *path, int flags, struct stat *status, char *caus
     return -1;
 }
 
-/* Read up to *BYTES bytes of FD: less if the file has become shorter, and no more, because its
- * process may be adding lines. */
-static int read_all(int fd, char *to, size_t *bytes)
-{
-    size_t filled = 0;
-    ssize_t count = 1;
-    while (filled < *bytes && count != 0) {
-        count = read(fd, to + filled, *bytes - filled);
-        if (count > 0)
-            filled += (size_t)count;
-        else if (count < 0 && errno != EINTR)
-            return -errno;
-    }
-    *bytes = filled;
-    return 0;
-}
-
 /* A map that was read. */
 struct map_contents {
     struct perfmap_table *table;
@@ -140,7 +123,9 @@ static int parse(struct map_contents *contents, int fd, const struct stat *statu
 {
     size_t bytes = (size_t)status->st_size;
     char *text = malloc(bytes + 1);
-    int error = text ? read_all(fd, text, &bytes) : -ENOMEM;
+    int error = text ? 0 : -ENOMEM;
+    if (!error && regular_file_read(fd, text, &bytes))
+        error = -errno;
     if (!error)
         error = perfmap_parse(&contents->table, text, bytes);
     if (!error && perfmap_bad_lines(contents->table))

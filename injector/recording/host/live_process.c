@@ -1,11 +1,10 @@
 /* See live_process.h.
  *
- * /proc/PID/stat    "pid (comm) state ppid ...": the 9th word is the kernel's flags, the 22nd the
- *                   start, in clock ticks since boot.  comm may hold blanks and brackets, so words
- *                   are counted from the last ')'.
  * /proc/PID/status  "Uid:" real, effective, ...; "NSpid:" the pid in each namespace, its own last
  */
 #include "injector/recording/host/live_process.h"
+
+#include "injector/files/process_stat.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -17,14 +16,6 @@
 
 #define NS_PER_S UINT64_C(1000000000)
 
-enum {
-    STAT_STATE_WORD = 3,
-    STAT_PARENT_WORD = 4,
-    STAT_FLAGS_WORD = 9,
-    STAT_START_WORD = 22,
-    STAT_BYTES = 1024
-};
-
 #define PF_EXITING 0x4u /* among the flags: it is on its way out */
 
 static uint64_t clock_ns(clockid_t clock)
@@ -34,29 +25,17 @@ static uint64_t clock_ns(clockid_t clock)
     return (uint64_t)now.tv_sec * NS_PER_S + (uint64_t)now.tv_nsec;
 }
 
-static FILE *open_proc(uint32_t pid, const char *name)
+/* PID's stat from WORD on, kept in LINE; NULL: there is no such process. */
+static const char *read_stat(char line[PROCESS_STAT_BYTES], uint32_t pid,
+                             enum process_stat_word word)
 {
-    char path[64];
-    snprintf(path, sizeof path, "/proc/%" PRIu32 "/%s", pid, name);
-    return fopen(path, "re");
-}
-
-/* The rest of PID's stat from WORD on, kept in LINE; NULL: there is no such process. */
-static const char *read_stat(char line[STAT_BYTES], uint32_t pid, int word)
-{
-    FILE *file = open_proc(pid, "stat");
-    const char *at = file && fgets(line, STAT_BYTES, file) ? strrchr(line, ')') : NULL;
-    if (file)
-        fclose(file);
-    for (; at && word >= STAT_STATE_WORD; word--)
-        at = strchr(at + 1, ' ');
-    return at ? at + 1 : NULL;
+    return process_stat_word(process_stat_read(line, (pid_t)pid), word);
 }
 
 static bool read_start(struct live_process *live, uint32_t pid)
 {
-    char line[STAT_BYTES];
-    const char *at = read_stat(line, pid, STAT_START_WORD);
+    char line[PROCESS_STAT_BYTES];
+    const char *at = read_stat(line, pid, PROCESS_START);
     if (!at)
         return false;
     uint64_t ticks = strtoull(at, NULL, 10), hz = (uint64_t)sysconf(_SC_CLK_TCK);
@@ -71,9 +50,10 @@ static bool read_start(struct live_process *live, uint32_t pid)
 
 static bool read_status(struct live_process *live, uint32_t pid)
 {
-    char line[1024];
+    char path[64], line[1024];
     bool found = false;
-    FILE *file = open_proc(pid, "status");
+    snprintf(path, sizeof path, "/proc/%" PRIu32 "/status", pid);
+    FILE *file = fopen(path, "re");
     live->namespace_pid = pid;
     while (file && fgets(line, sizeof line, file)) {
         unsigned real, effective;
@@ -143,8 +123,8 @@ uint64_t live_process_own_mounts(void)
 
 bool live_process_goes_on(uint32_t pid)
 {
-    char line[STAT_BYTES];
-    const char *flags = read_stat(line, pid, STAT_FLAGS_WORD);
+    char line[PROCESS_STAT_BYTES];
+    const char *flags = read_stat(line, pid, PROCESS_FLAGS);
     return flags && !(strtoul(flags, NULL, 10) & PF_EXITING); /* nor is it a zombie */
 }
 
@@ -160,7 +140,7 @@ bool live_process_hides(uint32_t pid, const char *path)
 
 uint32_t live_process_parent(uint32_t pid)
 {
-    char line[STAT_BYTES];
-    const char *parent = read_stat(line, pid, STAT_PARENT_WORD);
+    char line[PROCESS_STAT_BYTES];
+    const char *parent = read_stat(line, pid, PROCESS_PARENT);
     return parent ? (uint32_t)strtoul(parent, NULL, 10) : 0;
 }

@@ -98,21 +98,22 @@ char *attachment_undo_text(pid_t pid, const char *path)
     return text;
 }
 
-pid_t attachment_undo_pid(const char *text)
+pid_t attachment_undo_pid(const char *text, const char **path)
 {
     struct live_process live;
     uint64_t started;
-    int pid;
-    return sscanf(text, "%d %" SCNu64, &pid, &started) == 2 &&
-                   live_process_read(&live, (uint32_t)pid, UINT64_MAX) &&
-                   live.started_boot_ns == started
-               ? pid
-               : 0;
+    int pid, path_at = 0;
+    if (sscanf(text, "%d %" SCNu64 " %n", &pid, &started, &path_at) != 2 || !path_at ||
+        !live_process_read(&live, (uint32_t)pid, UINT64_MAX) || live.started_boot_ns != started)
+        return 0;
+    *path = text + path_at;
+    return pid;
 }
 
 void attachment_undo(const char *text)
 {
-    struct attachment_request request = {.pid = attachment_undo_pid(text),
+    const char *path;
+    struct attachment_request request = {.pid = attachment_undo_pid(text, &path),
                                          .wanted = ATTACH_OFF,
                                          .seconds = ATTACHMENT_SECONDS,
                                          .passing = true};
@@ -120,7 +121,6 @@ void attachment_undo(const char *text)
     struct findings findings = {0};
     if (!request.pid)
         return;
-    const char *path = strrchr(text, ' ') ? strchr(strchr(text, ' ') + 1, ' ') : NULL;
     bool shared = false;
     if (attachment_ask(&attachment, &request, &findings) == 0)
         for (size_t i = 0; i < attachment.count; i++) {
@@ -128,8 +128,8 @@ void attachment_undo(const char *text)
             if (attachment.results[i].outcome == ATTACHMENT_DONE)
                 remove_one(&attachment, attachment.results[i].answer.path);
         }
-    if (path && path[1] && !shared)
-        remove_one(&attachment, path + 1);
+    if (*path && !shared)
+        remove_one(&attachment, path);
     attachment_free(&attachment);
     findings_free(&findings);
 }

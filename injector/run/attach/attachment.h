@@ -84,8 +84,8 @@ void attachment_remove_dumps(const struct attachment *attachment);
  * attachment_undo_text. */
 void attachment_undo(const char *text);
 
-/* The process of TEXT, if it still lives; else 0. */
-pid_t attachment_undo_pid(const char *text);
+/* The process of TEXT, if it still lives, and *PATH; else 0. */
+pid_t attachment_undo_pid(const char *text, const char **path);
 
 /* PATH: of the dump that it opened; "": not yet.  To be freed; NULL: there is no process PID. */
 char *attachment_undo_text(pid_t pid, const char *path);

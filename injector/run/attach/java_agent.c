@@ -9,6 +9,7 @@
 #include "injector/run/attach/switch_list.h"
 #include "injector/run/program/agent_file.h"
 #include "injector/run/program/program.h"
+#include "injector/text/file_name.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -18,33 +19,25 @@
 
 enum { START_MS = 5000, TRY_MS = 100 };
 
-bool java_agent_is_for(pid_t pid)
+const char *java_agent_for(pid_t pid)
 {
     const struct runtime *runtime = program_of_process(pid);
-    return runtime && runtime->agent;
+    return runtime ? runtime->agent : NULL;
 }
 
-/* Whether PID can be asked, and a file called NAME is in its memory. */
-static bool is_loaded(pid_t pid, const char *name)
+static bool is_agent(const char *path, void *context)
 {
-    char path[64], *line = NULL;
-    size_t bytes = 0;
-    bool found = false;
+    const char *agent = context;
+    return strncmp(file_name_of(path), agent, strlen(agent)) == 0;
+}
+
+/* Whether PID can be asked, and has AGENT in its memory. */
+static bool is_loaded(pid_t pid, const char *agent)
+{
     struct switch_list pages;
     const bool can_be_asked = switch_list_read(&pages, pid) == 0 && pages.count > 0;
     switch_list_free(&pages);
-    if (!can_be_asked)
-        return false;
-    snprintf(path, sizeof path, "/proc/%d/maps", (int)pid);
-    FILE *file = fopen(path, "re");
-    while (!found && file && getline(&line, &bytes, file) > 0) {
-        const char *base = strrchr(line, '/');
-        found = base && strncmp(base + 1, name, strlen(name)) == 0;
-    }
-    if (file)
-        fclose(file);
-    free(line);
-    return found;
+    return can_be_asked && program_has_mapped(pid, is_agent, (void *)(uintptr_t)agent);
 }
 
 /* Whether ANSWER is that of a JVM that has just begun: the agent's own, or that of JDK 21. */
@@ -71,23 +64,17 @@ static int load(const struct jvm *jvm, const char *library, char text[JVM_TEXT_B
     return -1;
 }
 
-int java_agent_load(pid_t pid, char text[JVM_TEXT_BYTES])
+int java_agent_load(pid_t pid, const char *agent, char text[JVM_TEXT_BYTES])
 {
-    const struct runtime *runtime = program_of_process(pid);
     struct jvm jvm;
-    if (!runtime || !runtime->agent) {
-        snprintf(text, JVM_TEXT_BYTES, "it is no JVM");
-        return -1;
-    }
-    if (is_loaded(pid, runtime->agent))
+    if (is_loaded(pid, agent))
         return 0;
     int result = jvm_open(&jvm, pid, text);
     char root[LIVE_ROOT_BYTES];
     char *library =
-        result ? NULL
-               : agent_file_find(runtime->agent, live_process_root(root, (uint32_t)pid), true);
+        result ? NULL : agent_file_find(agent, live_process_root(root, (uint32_t)pid), true);
     if (!result && !library) {
-        snprintf(text, JVM_TEXT_BYTES, "%s is not installed where it can read it", runtime->agent);
+        snprintf(text, JVM_TEXT_BYTES, "%s is not installed where it can read it", agent);
         result = -1;
     }
     if (!result)

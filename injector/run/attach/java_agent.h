@@ -5,10 +5,11 @@
 
 #include "injector/run/attach/jvm.h"
 
-/* Whether process PID is a JVM. */
-bool java_agent_is_for(pid_t pid);
+/* The agent's file name, if process PID is a JVM; else NULL. */
+const char *java_agent_for(pid_t pid);
 
-/* Have it in process PID, unless it is there already.  Returns 0, or -1 with the reason in TEXT. */
-int java_agent_load(pid_t pid, char text[JVM_TEXT_BYTES]);
+/* Have AGENT in process PID, unless it is there already.  Returns 0, or -1 with the reason in
+ * TEXT. */
+int java_agent_load(pid_t pid, const char *agent, char text[JVM_TEXT_BYTES]);
 
 #endif

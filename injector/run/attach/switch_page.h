@@ -55,7 +55,6 @@ void switch_page_unlock(const struct switch_page *page);
 enum switch_use {
     SWITCH_LOGGING, /* the dump is on for recorders only: the last one ends it */
     SWITCH_READING, /* and removes it, once nobody reads it */
-    SWITCH_USES
 };
 
 /* Use it from now on, or no more.  Whether others do, is the question of switch_page_is_used; the

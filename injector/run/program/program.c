@@ -2,6 +2,7 @@
 #include "injector/run/program/program.h"
 
 #include "injector/files/regular_file.h"
+#include "injector/text/file_name.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -16,35 +17,47 @@
 
 enum { FIRST_LINE_BYTES = 256, NAME_BYTES = 256 };
 
-static const char *last_part(const char *path)
-{
-    const char *slash = strrchr(path, '/');
-    return slash ? slash + 1 : path;
-}
-
 static bool is_program(const char *path)
 {
     struct stat status;
     return stat(path, &status) == 0 && S_ISREG(status.st_mode) && access(path, X_OK) == 0;
 }
 
+/* The program NAME in the directory that is the BYTES at PLACE, below ROOT; to be freed, or NULL.
+ */
+static char *find_in(const char *root, const char *place, size_t bytes, const char *name)
+{
+    char *path;
+    if (asprintf(&path, "%s%.*s%s%s", root, (int)bytes, place, bytes ? "/" : "", name) < 0)
+        return NULL;
+    if (is_program(path))
+        return path;
+    free(path);
+    return NULL;
+}
+
+char *program_in_places(const char *places, const char *name, const char *root, size_t *at)
+{
+    for (const char *place = places, *end; place; place = *end ? end + 1 : NULL) {
+        end = strchrnul(place, ':');
+        if (at && *place != '/')
+            continue;
+        char *path = find_in(root ? root : "", place, (size_t)(end - place), name);
+        if (path && at)
+            *at = (size_t)(place - places);
+        if (path)
+            return path;
+    }
+    return NULL;
+}
+
 /* The file that NAME leads to, to be freed; NULL: there is none. */
 static char *find_in_path(const char *name)
 {
     const char *places = getenv("PATH");
-    char *path = NULL;
     if (strchr(name, '/'))
         return is_program(name) ? strdup(name) : NULL;
-    for (const char *place = places ? places : "/bin:/usr/bin"; place;) {
-        size_t bytes = strcspn(place, ":");
-        if (asprintf(&path, "%.*s%s%s", (int)bytes, place, bytes ? "/" : "", name) < 0)
-            return NULL;
-        if (is_program(path))
-            return path;
-        free(path);
-        place = place[bytes] ? place + bytes + 1 : NULL;
-    }
-    return NULL;
+    return program_in_places(places ? places : "/bin:/usr/bin", name, NULL, NULL);
 }
 
 /* ---- What it is ---- */
@@ -52,7 +65,7 @@ static char *find_in_path(const char *name)
 static const struct runtime *by_link(const char *path)
 {
     char *target = realpath(path, NULL);
-    const struct runtime *runtime = target ? runtime_of_program(last_part(target)) : NULL;
+    const struct runtime *runtime = target ? runtime_of_program(file_name_of(target)) : NULL;
     free(target);
     return runtime;
 }
@@ -64,7 +77,7 @@ static char *interpreter_in(char *line)
     static const char spaces[] = " \t";
     char *rest = NULL;
     char *word = strtok_r(line, spaces, &rest);
-    if (word && strcmp(last_part(word), "env") == 0)
+    if (word && strcmp(file_name_of(word), "env") == 0)
         do
             word = strtok_r(NULL, spaces, &rest);
         while (word && (*word == '-' || strchr(word, '=')));
@@ -83,7 +96,7 @@ static const struct runtime *by_first_line(struct program *program, int fd)
     if (!word)
         return NULL;
     program->interpreter = strdup(word);
-    const struct runtime *runtime = runtime_of_program(last_part(word));
+    const struct runtime *runtime = runtime_of_program(file_name_of(word));
     return runtime ? runtime : by_link(word);
 }
 
@@ -120,7 +133,7 @@ static const struct runtime *by_libraries(int fd)
 static const struct runtime *what_it_is(struct program *program, const char *name)
 {
     struct stat status;
-    const struct runtime *runtime = runtime_of_program(last_part(name));
+    const struct runtime *runtime = runtime_of_program(file_name_of(name));
     if (!runtime)
         runtime = by_link(program->path);
     int fd = regular_file_open(program->path, 0, &status);
@@ -154,7 +167,7 @@ static bool names_copier(const char *word, size_t bytes)
         return false;
     memcpy(name, word, bytes);
     name[bytes] = '\0';
-    const struct runtime *runtime = runtime_of_program(last_part(name));
+    const struct runtime *runtime = runtime_of_program(file_name_of(name));
     return (runtime && runtime->copies_stacks) ||
            (bytes > 3 && strcmp(name + bytes - 3, ".py") == 0);
 }
@@ -192,7 +205,7 @@ static void find_wrapped(struct program *program, char *const *words)
         program->command = command;
         inner.interpreter = inner.path = NULL;
     } else if (command.root) { /* there, it may be another file, or the only one */
-        program->runtime = runtime_of_program(last_part(words[command.at]));
+        program->runtime = runtime_of_program(file_name_of(words[command.at]));
         program->command = program->runtime ? command : program->command;
     }
     program_free(&inner);
@@ -210,20 +223,29 @@ int program_find_command(struct program *program, char *const *words, struct fin
 
 /* ---- A process ---- */
 
-static const struct runtime *by_memory(pid_t pid)
+bool program_has_mapped(pid_t pid, bool (*is_it)(const char *path, void *context), void *context)
 {
     char path[64], *line = NULL;
     size_t room = 0;
-    const struct runtime *runtime = NULL;
+    bool found = false;
     snprintf(path, sizeof path, "/proc/%d/maps", (int)pid);
     FILE *maps = fopen(path, "re");
-    while (maps && !runtime && getline(&line, &room, maps) > 0)
-        if (strchr(line, '/'))
-            runtime = runtime_of_library(last_part(line));
+    while (maps && !found && getline(&line, &room, maps) > 0) {
+        const char *file = strchr(line, '/');
+        line[strcspn(line, "\n")] = '\0';
+        found = file && is_it(file, context);
+    }
     free(line);
     if (maps)
         fclose(maps);
-    return runtime;
+    return found;
+}
+
+static bool is_of_runtime(const char *path, void *context)
+{
+    const struct runtime **runtime = context;
+    *runtime = runtime_of_library(file_name_of(path));
+    return *runtime;
 }
 
 const struct runtime *program_of_process(pid_t pid)
@@ -236,8 +258,10 @@ const struct runtime *program_of_process(pid_t pid)
     size_t end = strlen(path);
     if (end > sizeof gone && strcmp(path + end - (sizeof gone - 1), gone) == 0)
         path[end - (sizeof gone - 1)] = '\0';
-    const struct runtime *runtime = runtime_of_program(last_part(path));
-    return runtime ? runtime : by_memory(pid);
+    const struct runtime *runtime = runtime_of_program(file_name_of(path));
+    if (!runtime)
+        program_has_mapped(pid, is_of_runtime, &runtime);
+    return runtime;
 }
 
 const char *program_called(const struct program *program, const struct runtime *runtime)
@@ -245,7 +269,7 @@ const char *program_called(const struct program *program, const struct runtime *
     const char *const paths[] = {program->interpreter, program->wrapped, program->path};
     for (size_t i = 0; i < sizeof paths / sizeof paths[0]; i++)
         if (paths[i] &&
-            (runtime_of_program(last_part(paths[i])) == runtime || by_link(paths[i]) == runtime))
+            (runtime_of_program(file_name_of(paths[i])) == runtime || by_link(paths[i]) == runtime))
             return paths[i];
     return NULL;
 }

@@ -27,12 +27,20 @@ int program_find(struct program *program, const char *name, struct findings *fin
  * wrapper's path, and the runtime of the wrapped program. */
 int program_find_command(struct program *program, char *const *words, struct findings *findings);
 
+/* The first program NAME in the directories PLACES, as PATH has them, below ROOT or NULL; to be
+ * freed; NULL: there is none.  With AT, which is where its directory stands in PLACES, relative
+ * ones don't count: they are other directories elsewhere. */
+char *program_in_places(const char *places, const char *name, const char *root, size_t *at);
+
 /* The file of PROGRAM whose name is one of RUNTIME's names: the interpreter, the wrapped program,
  * or the program itself.  NULL: none is. */
 const char *program_called(const struct program *program, const struct runtime *runtime);
 
 /* The runtime that process PID is, by its program, or by a library in its memory; or NULL. */
 const struct runtime *program_of_process(pid_t pid);
+
+/* Whether IS_IT says so of a file that process PID has mapped. */
+bool program_has_mapped(pid_t pid, bool (*is_it)(const char *path, void *context), void *context);
 
 void program_free(struct program *program);
 

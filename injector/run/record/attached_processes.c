@@ -84,6 +84,9 @@ static bool is_told(const struct record_options *options, const struct attachmen
     return !options->quiet || attachment_good(attachment) < attachment->count;
 }
 
+/* Kinds of undo_list.h. */
+static const char dump_kind[] = "attached", map_kind[] = "java-map";
+
 static uint64_t add_undo(const char *kind, pid_t pid, const char *path)
 {
     char *text = attachment_undo_text(pid, path);
@@ -92,41 +95,50 @@ static uint64_t add_undo(const char *kind, pid_t pid, const char *path)
     return number;
 }
 
-void attached_processes_undo_map(const char *text)
+static void undo_map(const char *text)
 {
-    pid_t pid = attachment_undo_pid(text);
+    const char *none;
+    pid_t pid = attachment_undo_pid(text, &none);
     if (pid)
         java_map_remove(pid);
 }
 
+void attached_processes_learn_undo(void)
+{
+    undo_list_learn(dump_kind, attachment_undo);
+    undo_list_learn(map_kind, undo_map);
+}
+
 /* A process that takes no requests may log by itself, or have a perf map. */
-static void ask(const struct record_options *options, struct attachment *attachment, pid_t pid,
+static void ask(const struct record_options *options, struct attached_process *process,
                 struct findings *findings)
 {
-    struct attachment_request request = {
-        .pid = pid, .wanted = ATTACH_ON, .seconds = ATTACHMENT_SECONDS, .passing = true};
+    struct attachment_request request = {.pid = process->attachment.pid,
+                                         .wanted = ATTACH_ON,
+                                         .seconds = ATTACHMENT_SECONDS,
+                                         .passing = true};
     struct findings trouble = {0};
-    if (attachment_ask(attachment, &request, &trouble))
+    if (attachment_ask(&process->attachment, &request, &trouble))
         report_note(findings, "%s", trouble.failure);
-    else if (is_told(options, attachment))
-        attachment_tell(attachment, &request);
+    else if (is_told(options, &process->attachment))
+        attachment_tell(&process->attachment, &request);
     findings_free(&trouble);
 }
 
 /* A JVM that can't load the agent writes all code that is alive: before perf begins, for it may end
  * meanwhile, and once more when perf has ended. */
-static void ask_for_map(const struct record_options *options, enum attached_map *map,
-                        uint64_t *undo, pid_t pid)
+static void ask_for_map(const struct record_options *options, struct attached_process *process)
 {
     char text[JVM_TEXT_BYTES];
+    const pid_t pid = process->attachment.pid;
     const struct runtime *runtime = program_of_process(pid);
     if (!runtime || !runtime->writes_map_on_request)
         return;
     const bool was_there = java_map_is_there(pid);
-    *undo = was_there ? 0 : add_undo("java-map", pid, "");
+    process->map_undo = was_there ? 0 : add_undo(map_kind, pid, "");
     const bool failed = java_map_write(pid, text);
     if (!failed)
-        *map = was_there ? MAP_WAS_THERE : MAP_WRITTEN;
+        process->map = was_there ? MAP_WAS_THERE : MAP_WRITTEN;
     if (options->quiet)
         return;
     if (failed)
@@ -142,9 +154,10 @@ static void ask_for_map(const struct record_options *options, enum attached_map 
 static bool load_agent(const struct record_options *options, pid_t pid)
 {
     char text[JVM_TEXT_BYTES];
-    if (options->no_runtime || !java_agent_is_for(pid))
+    const char *agent = options->no_runtime ? NULL : java_agent_for(pid);
+    if (!agent)
         return false;
-    if (java_agent_load(pid, text) == 0)
+    if (java_agent_load(pid, agent, text) == 0)
         return true;
     if (!options->quiet)
         printable_line(stderr, "perfjit: -p %d: no agent in it, so no inlined calls: %s", (int)pid,
@@ -153,16 +166,17 @@ static bool load_agent(const struct record_options *options, pid_t pid)
 }
 
 /* Once it is detached, it does not tell its dump any more. */
-static void know_dump(const struct attachment *attachment, uint64_t *undo)
+static void know_dump(struct attached_process *process)
 {
+    const struct attachment *attachment = &process->attachment;
     uint64_t known = 0;
     for (size_t i = 0; i < attachment->count && !known; i++)
         if (attachment->results[i].is_held)
-            known = add_undo("attached", attachment->pid, attachment->results[i].answer.path);
+            known = add_undo(dump_kind, attachment->pid, attachment->results[i].answer.path);
     if (attachment_holds(attachment) && !known)
         return;
-    undo_list_done(*undo);
-    *undo = known;
+    undo_list_done(process->undo);
+    process->undo = known;
 }
 
 int attached_processes_begin(struct attached_processes *processes,
@@ -170,21 +184,18 @@ int attached_processes_begin(struct attached_processes *processes,
 {
     *processes = (struct attached_processes){.options = options};
     processes->items = calloc(options->pid_count, sizeof *processes->items);
-    processes->maps = calloc(options->pid_count, sizeof *processes->maps);
-    processes->undos = calloc(options->pid_count, sizeof *processes->undos);
-    processes->map_undos = calloc(options->pid_count, sizeof *processes->map_undos);
-    if (!processes->items || !processes->maps || !processes->undos || !processes->map_undos)
+    if (!processes->items)
         return report_failure(findings, "out of memory");
     for (size_t i = 0; i < options->pid_count; i++) {
-        struct attachment *attachment = &processes->items[processes->count];
-        attachment->root = -1;
-        processes->undos[processes->count++] = add_undo("attached", options->pids[i], "");
+        struct attached_process *process = &processes->items[processes->count++];
+        *process = (struct attached_process){.attachment = {options->pids[i], .root = -1}};
+        process->undo = add_undo(dump_kind, options->pids[i], "");
         const bool has_agent = load_agent(options, options->pids[i]);
-        ask(options, attachment, options->pids[i], findings);
-        know_dump(attachment, &processes->undos[i]);
-        if (!options->no_runtime && (!has_agent || !attachment_good(attachment)))
-            ask_for_map(options, &processes->maps[i], &processes->map_undos[i], options->pids[i]);
-        if (attachment->interrupted)
+        ask(options, process, findings);
+        know_dump(process);
+        if (!options->no_runtime && (!has_agent || !attachment_good(&process->attachment)))
+            ask_for_map(options, process);
+        if (process->attachment.interrupted)
             return report_failure(findings, "interrupted before perf record had begun");
     }
     return 0;
@@ -194,16 +205,17 @@ void attached_processes_end(const struct attached_processes *processes)
 {
     char text[JVM_TEXT_BYTES];
     for (size_t i = 0; i < processes->count; i++) {
-        if (processes->maps[i] != MAP_NOT_ASKED) /* one that has ended has written the first */
-            java_map_write(processes->options->pids[i], text);
-        struct attachment_request request = {.pid = processes->options->pids[i],
+        const struct attached_process *process = &processes->items[i];
+        if (process->map != MAP_NOT_ASKED) /* one that has ended has written the first */
+            java_map_write(process->attachment.pid, text);
+        struct attachment_request request = {.pid = process->attachment.pid,
                                              .wanted = ATTACH_OFF,
                                              .seconds = ATTACHMENT_SECONDS,
                                              .passing = true,
-                                             .held = &processes->items[i]};
+                                             .held = &process->attachment};
         struct attachment attachment;
         struct findings trouble = {0};
-        if (!attachment_holds(&processes->items[i]))
+        if (!attachment_holds(&process->attachment))
             continue;
         if (attachment_ask(&attachment, &request, &trouble) == 0 &&
             is_told(processes->options, &attachment))
@@ -216,22 +228,19 @@ void attached_processes_end(const struct attached_processes *processes)
 void attached_processes_remove_dumps(const struct attached_processes *processes)
 {
     for (size_t i = 0; i < processes->count; i++) {
-        attachment_remove_dumps(&processes->items[i]);
-        if (processes->maps[i] == MAP_WRITTEN)
-            java_map_remove(processes->options->pids[i]);
+        attachment_remove_dumps(&processes->items[i].attachment);
+        if (processes->items[i].map == MAP_WRITTEN)
+            java_map_remove(processes->items[i].attachment.pid);
     }
 }
 
 void attached_processes_free(struct attached_processes *processes)
 {
     for (size_t i = 0; i < processes->count; i++) {
-        undo_list_done(processes->undos[i]);
-        undo_list_done(processes->map_undos[i]);
-        attachment_free(&processes->items[i]);
+        undo_list_done(processes->items[i].undo);
+        undo_list_done(processes->items[i].map_undo);
+        attachment_free(&processes->items[i].attachment);
     }
     free(processes->items);
-    free(processes->maps);
-    free(processes->undos);
-    free(processes->map_undos);
     *processes = (struct attached_processes){0};
 }

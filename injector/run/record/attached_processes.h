@@ -9,10 +9,14 @@
 /* A JVM's perf map. */
 enum attached_map { MAP_NOT_ASKED, MAP_WAS_THERE, MAP_WRITTEN };
 
+struct attached_process {
+    struct attachment attachment;
+    enum attached_map map;
+    uint64_t undo, map_undo; /* undo_list.h */
+};
+
 struct attached_processes {
-    struct attachment *items;    /* owned: one for each that OPTIONS name */
-    enum attached_map *maps;     /* owned: the same */
-    uint64_t *undos, *map_undos; /* owned: the same, for undo_list.h */
+    struct attached_process *items; /* owned: one for each that OPTIONS name */
     size_t count;
     const struct record_options *options;
 };
@@ -32,8 +36,8 @@ void attached_processes_end(const struct attached_processes *processes);
 /* Remove what was written for this recording. */
 void attached_processes_remove_dumps(const struct attached_processes *processes);
 
-/* Remove the map that a JVM wrote for a recorder that was ended. */
-void attached_processes_undo_map(const char *text);
+/* Have undo_list.h end the requests of a recorder that was ended. */
+void attached_processes_learn_undo(void);
 
 void attached_processes_free(struct attached_processes *processes);
 

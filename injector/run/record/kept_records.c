@@ -2,6 +2,7 @@
 #include "injector/run/record/kept_records.h"
 
 #include "injector/arrays/array.h"
+#include "injector/log/owner/dump_probe.h"
 #include "injector/text/printable_text.h"
 
 #include <dirent.h>
@@ -9,28 +10,29 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 
 enum { PATH_BYTES = 64 };
 
-static bool is_kept(const struct kept_records *kept, const struct jit_dump *dump)
+static const struct kept_dump *find(const struct kept_records *kept, const struct jit_dump *dump)
 {
     for (size_t i = 0; i < kept->count; i++)
         if (kept->items[i].dev == dump->dev && kept->items[i].ino == dump->ino)
-            return true;
-    return false;
+            return &kept->items[i];
+    return NULL;
 }
 
 /* ---- For later ---- */
 
-/* Write DUMP as it is now, in memory, into FOLDER. */
-static void write_whole(const struct jit_dump *dump, uint32_t pid, const char *folder)
+/* Write DUMP, and the RECORDS that follow it, into FOLDER. */
+static void write_whole(const struct jit_dump *dump, const struct unwritten_records *records,
+                        uint32_t pid, const char *folder)
 {
     char *path = NULL;
     if (asprintf(&path, "%s/jit-%" PRIu32 ".dump", folder, pid) < 0)
         return;
     FILE *file = fopen(path, "wxe");
-    bool written = file && fwrite(dump->data, dump->size, 1, file) == 1;
+    bool written = file && fwrite(dump->data, dump->size, 1, file) == 1 &&
+                   fwrite(records->bytes, records->byte_count, 1, file) == 1;
     if (file)
         written = fclose(file) == 0 && written;
     if (written)
@@ -46,7 +48,7 @@ static void write_whole(const struct jit_dump *dump, uint32_t pid, const char *f
 static int keep(struct kept_records *kept, struct jit_dump *dump, uint32_t pid, const char *folder)
 {
     struct unwritten_records found;
-    if (is_kept(kept, dump))
+    if (find(kept, dump))
         return 0;
     if (unwritten_records_of_process(dump, pid, &found))
         return -1;
@@ -57,31 +59,35 @@ static int keep(struct kept_records *kept, struct jit_dump *dump, uint32_t pid, 
         return -1;
     }
     kept->items[kept->count++] = (struct kept_dump){dump->dev, dump->ino, dump->size, found};
-    if (!folder)
+    if (folder)
+        write_whole(dump, &found, pid, folder);
+    return 0;
+}
+
+/* Keep that of the file at PATH, if it is a dump. */
+static int keep_of(struct kept_records *kept, const char *path, uint32_t pid, const char *folder)
+{
+    struct jit_dump dump;
+    char cause[256];
+    uint32_t header_pid;
+    if (!dump_probe_path(path, &header_pid)) /* its other files are not worth mapping */
         return 0;
-    int result = unwritten_records_append(dump, &found);
-    if (!result)
-        write_whole(dump, pid, folder);
+    int result =
+        jit_dump_open(&dump, path, cause, sizeof cause) ? 0 : keep(kept, &dump, pid, folder);
+    jit_dump_close(&dump);
     return result;
 }
 
 int kept_records_take(struct kept_records *kept, uint32_t pid, const char *folder,
                       struct findings *findings)
 {
-    char path[PATH_BYTES], cause[256];
-    struct stat status;
+    char path[PATH_BYTES];
     int result = 0;
     snprintf(path, sizeof path, "/proc/%" PRIu32 "/fd", pid);
     DIR *files = opendir(path);
     for (struct dirent *entry; files && !result && (entry = readdir(files));) {
-        struct jit_dump dump;
-        if (entry->d_name[0] == '.' || fstatat(dirfd(files), entry->d_name, &status, 0) ||
-            !S_ISREG(status.st_mode))
-            continue;
         snprintf(path, sizeof path, "/proc/%" PRIu32 "/fd/%.10s", pid, entry->d_name);
-        if (jit_dump_open(&dump, path, cause, sizeof cause) == 0)
-            result = keep(kept, &dump, pid, folder);
-        jit_dump_close(&dump);
+        result = keep_of(kept, path, pid, folder);
     }
     if (files)
         closedir(files);
@@ -93,19 +99,16 @@ int kept_records_take(struct kept_records *kept, uint32_t pid, const char *folde
 static int find_kept(void *context, const struct jit_dump *dump, uint32_t pid,
                      struct unwritten_records *found)
 {
-    const struct kept_records *kept = context;
+    const struct kept_dump *kept = find(context, dump);
     (void)pid;
     *found = (struct unwritten_records){0};
-    for (size_t i = 0; i < kept->count; i++) {
-        const struct kept_dump *item = &kept->items[i];
-        if (item->dev != dump->dev || item->ino != dump->ino || item->size != dump->size)
-            continue;
-        *found = item->records;
-        found->bytes = malloc(found->byte_count);
-        if (!found->bytes)
-            return -1;
-        memcpy(found->bytes, item->records.bytes, found->byte_count);
-    }
+    if (!kept || kept->size != dump->size)
+        return 0;
+    *found = kept->records;
+    found->bytes = malloc(found->byte_count);
+    if (!found->bytes)
+        return -1;
+    memcpy(found->bytes, kept->records.bytes, found->byte_count);
     return 0;
 }
 

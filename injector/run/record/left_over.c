@@ -10,6 +10,7 @@
 #include "injector/log/jitdump/dump_name.h"
 #include "injector/log/jitdump/jit_dump.h"
 #include "injector/recording/host/live_process.h"
+#include "injector/text/file_name.h"
 #include "injector/text/printable_text.h"
 
 #include <dirent.h>
@@ -48,15 +49,6 @@ static void remove_if_new(const char *path, struct timespec since)
     struct stat status;
     if (is_new(path, since, &status))
         unlink(path);
-}
-
-/* The directory of PATH, to be freed. */
-static char *directory_of(const char *path)
-{
-    const char *slash = strrchr(path, '/');
-    if (!slash)
-        return strdup(".");
-    return strndup(path, slash == path ? 1 : (size_t)(slash - path));
 }
 
 /* The pid in "isolate-0xADDRESS-PID-v8.log", V8's name for its log beside a perf map. */
@@ -128,7 +120,7 @@ static void remove_dump(const struct growing_recording *recording, const struct 
                         const struct left_over_request *request)
 {
     uint32_t pid;
-    char *directory = directory_of(dump->path);
+    char *directory = file_directory_of(dump->path);
     if (!directory)
         return;
     if (!jit_dump_name_pid(dump->path, &pid))

@@ -16,7 +16,7 @@
 #include "injector/run/record/left_over.h"
 #include "injector/run/record/run_progress.h"
 #include "injector/run/record/stand_in.h"
-#include "injector/text/plural.h"
+#include "injector/text/file_name.h"
 #include "injector/text/printable_text.h"
 
 #include <dirent.h>
@@ -335,7 +335,7 @@ static int add_undo_left(struct record_run *run, struct findings *findings)
 void record_run_learn_undo(void)
 {
     undo_list_learn("left", undo_left);
-    undo_list_learn("java-map", attached_processes_undo_map);
+    attached_processes_learn_undo();
 }
 
 /* The file that perf writes, with a name of its own: another run may be at work here, or have left
@@ -364,25 +364,21 @@ static int make_raw(struct record_run *run, struct findings *findings)
     return add_undo_left(run, findings);
 }
 
+static bool is_dump(const char *path, void *context)
+{
+    (void)context;
+    return jit_dump_has_name(path);
+}
+
 /* Whether PID has mapped a dump, or has a perf map. */
 static bool logs(pid_t pid)
 {
-    char path[LIVE_ROOT_BYTES + 32], root[LIVE_ROOT_BYTES], *line = NULL;
+    char path[LIVE_ROOT_BYTES + 32], root[LIVE_ROOT_BYTES];
     struct live_process live;
-    size_t room = 0;
-    bool found = false;
-    snprintf(path, sizeof path, "/proc/%d/maps", (int)pid);
-    FILE *maps = fopen(path, "re");
-    while (maps && !found && getline(&line, &room, maps) > 0) {
-        const char *file = strchr(line, '/');
-        line[strcspn(line, "\n")] = '\0';
-        found = file && jit_dump_has_name(file);
-    }
-    free(line);
-    if (maps)
-        fclose(maps);
-    if (found || !live_process_read(&live, (uint32_t)pid, UINT64_MAX))
-        return found;
+    if (program_has_mapped(pid, is_dump, NULL))
+        return true;
+    if (!live_process_read(&live, (uint32_t)pid, UINT64_MAX))
+        return false;
     snprintf(path, sizeof path, "%s/tmp/perf-%" PRIu32 ".map",
              live_process_root(root, (uint32_t)pid), live.namespace_pid);
     return access(path, F_OK) == 0;
@@ -512,12 +508,7 @@ static int attach_and_record(struct record_run *run, struct findings *findings)
     sigset_t ending, old;
     if (!run->options->pid_count)
         return run_recorder(run, findings);
-    sigemptyset(&ending);
-    sigaddset(&ending, SIGINT);
-    sigaddset(&ending, SIGTERM);
-    sigaddset(&ending, SIGHUP);
-    sigaddset(&ending, SIGQUIT);
-    sigaddset(&ending, SIGPIPE);
+    recorder_ending_signals(&ending);
     sigprocmask(SIG_BLOCK, &ending, &old);
     int result = attached_processes_begin(&run->attached, run->options, findings) ||
                          run_recorder(run, findings) || keep_unwritten(run, findings)
@@ -687,13 +678,6 @@ static int inject_it(struct record_run *run, struct record_output *output,
 
 /* ---- What is said ---- */
 
-/* Where NAME is written, to be freed; NULL without memory. */
-static char *output_directory(const char *name)
-{
-    const char *slash = strrchr(name, '/');
-    return !slash ? strdup(".") : strndup(name, slash == name ? 1 : (size_t)(slash - name));
-}
-
 /* perf ends with the command, as it always does. */
 static void tell_children(const struct record_run *run)
 {
@@ -711,7 +695,7 @@ static void tell_children(const struct record_run *run)
 static void tell_perf(const struct record_run *run)
 {
     const struct recorder_end *end = &run->end;
-    char *directory = output_directory(run->options->name);
+    char *directory = file_directory_of(run->options->name);
     if (run->recorded && end->perf_failed)
         printable_line(stderr, "perfjit: %s: %s", recorder_failure(end),
                        end->perf_said ? end->perf_said : "it says nothing");

@@ -41,7 +41,7 @@ int record_run_go(struct record_run *run, const struct record_options *options,
 /* Remove the run's files; KEEPS: all but the recording and the dumps. */
 void record_run_release(struct record_run *run, bool keeps);
 
-/* Have undo_list.h remove what a run's processes left. */
+/* Have undo_list.h remove what a run's processes left, and end the requests to those of -p. */
 void record_run_learn_undo(void);
 
 /* Record, and write the recording that names JIT code.  Returns the exit status. */

@@ -615,14 +615,11 @@ static void give_up(struct recording_run *run)
         waitpid(run->command, NULL, 0);
 }
 
-/* The signals that end a run, without those that were ignored when it began, as with nohup; and
- * SIGQUIT. */
-static void take_signals(sigset_t *signals)
+void recorder_ending_signals(sigset_t *signals)
 {
     static const int ending[] = {SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGPIPE};
     struct sigaction old;
     sigemptyset(signals);
-    sigaddset(signals, SIGCHLD);
     for (size_t i = 0; i < sizeof ending / sizeof ending[0]; i++)
         if (sigaction(ending[i], NULL, &old) == 0 && old.sa_handler != SIG_IGN)
             sigaddset(signals, ending[i]);
@@ -658,7 +655,8 @@ int recorder_run(const struct recorder_request *request, struct growing_recordin
     static const struct pipe_ends closed = PIPE_ENDS_CLOSED;
     struct recording_run run = {request, recording, end, closed, closed, closed, closed, .perf = 0};
     *end = (struct recorder_end){0};
-    take_signals(&run.signals);
+    recorder_ending_signals(&run.signals);
+    sigaddset(&run.signals, SIGCHLD);
     sigprocmask(SIG_BLOCK, &run.signals, &run.old_signals);
     /* A signal that was held until now, while the command was examined, is not seen any more. */
     int result = interruption_check(findings) ? -1 : begin(&run, findings);

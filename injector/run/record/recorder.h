@@ -10,6 +10,7 @@
 #include "injector/findings/findings.h"
 #include "injector/run/record/growing_recording.h"
 
+#include <signal.h>
 #include <stdint.h>
 #include <sys/types.h>
 
@@ -59,6 +60,10 @@ struct recorder_end {
  * dump: this program stays.  One that was sent to this program is passed on while the command runs;
  * without a command it ends the recording, as SIGINT does. */
 void recorder_leave_quit(void);
+
+/* The signals that end a run, without those that were ignored when it began, as with nohup; and
+ * SIGQUIT. */
+void recorder_ending_signals(sigset_t *signals);
 
 /* How perf failed, for a message: "perf record ended before the command did". */
 const char *recorder_failure(const struct recorder_end *end);

@@ -195,10 +195,10 @@ int run_folder_add_program(const struct run_folder *folder, const char *name, co
 void run_folder_remove(struct run_folder *folder, bool keep)
 {
     if (folder->path && (keep || folder->is_outers)) {
-        directory_tree_remove(AT_FDCWD, folder->settings);
+        directory_tree_remove(folder->settings);
         unlink(folder->messages);
     } else if (folder->path) {
-        directory_tree_remove(AT_FDCWD, folder->path);
+        directory_tree_remove(folder->path);
     }
     undo_list_done(folder->undo);
     free(folder->path);

@@ -1,8 +1,8 @@
 /* See runtime_environment.h. */
 #include "injector/run/record/runtime_environment.h"
 
-#include "injector/text/file_name.h"
 #include "injector/run/program/agent_file.h"
+#include "injector/text/file_name.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -226,6 +226,19 @@ static bool sets_option(const struct runtime_environment *environment, const cha
     return false;
 }
 
+/* TEXT, an option that is owned from now on, behind the program's name, unless the user gives it;
+ * TELLS: to a person, too. */
+static void add_argument(struct runtime_environment *environment, char *text, bool tells)
+{
+    if (sets_option(environment, text)) {
+        free(text);
+        return;
+    }
+    if (tells)
+        tell(environment, NULL, text);
+    add_word(environment, environment->command.at + 1, text);
+}
+
 static bool is_joined(const struct runtime_switch *one)
 {
     return one->kind == SWITCH_APPEND || one->kind == SWITCH_PREPEND;
@@ -257,15 +270,11 @@ static void apply(struct runtime_environment *environment, const struct runtime_
         environment->no_memory = true;
         return;
     }
-    if (one->kind == SWITCH_ARGUMENT && sets_option(environment, text)) {
-        free(text);
+    if (one->kind == SWITCH_ARGUMENT) {
+        add_argument(environment, text, true);
         return;
     }
     tell(environment, one->variable, text);
-    if (one->kind == SWITCH_ARGUMENT) {
-        add_word(environment, environment->command.at + 1, text);
-        return;
-    }
     if (is_joined(one) && own && has_word(own, text, one)) {
         free(text);
         return;
@@ -325,11 +334,9 @@ const char *runtime_environment_found(const struct runtime_environment *environm
 
 int runtime_environment_argument(struct runtime_environment *environment, const char *text)
 {
-    char *word = written_out(environment, text, NULL);
-    if (word && sets_option(environment, word))
-        free(word);
-    else if (word)
-        add_word(environment, environment->command.at + 1, word);
+    char *word = runtime_environment_text(environment, text);
+    if (word)
+        add_argument(environment, word, false);
     return !word || environment->no_memory ? -1 : 0;
 }
 

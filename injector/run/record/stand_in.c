@@ -8,6 +8,7 @@
 #include "injector/run/record/stand_in.h"
 
 #include "injector/files/regular_file.h"
+#include "injector/run/program/program.h"
 #include "injector/text/file_name.h"
 
 #include <errno.h>
@@ -43,25 +44,6 @@ static bool is_itself(const char *path, const struct runtime *runtime)
     if (fd >= 0)
         close(fd);
     return is_elf;
-}
-
-/* The file NAME that is found first in the directories of PATH, below ROOT, to be freed; *AT is
- * where its directory stands in PATH.  NULL: there is none, or another may be found elsewhere. */
-static char *find_program(const char *path, const char *name, const char *root, size_t *at)
-{
-    char *found;
-    for (const char *part = path, *end; part; part = *end ? end + 1 : NULL) {
-        end = strchrnul(part, ':');
-        if (*part != '/')
-            continue; /* it is another directory in each */
-        if (asprintf(&found, "%s%.*s/%s", root ? root : "", (int)(end - part), part, name) < 0)
-            return NULL;
-        *at = (size_t)(part - path);
-        if (access(found, X_OK) == 0)
-            return found;
-        free(found);
-    }
-    return NULL;
 }
 
 /* What the stand-in for REAL reads, to be freed.  NULL without memory, or for a path that is no
@@ -126,7 +108,7 @@ static int put_programs(struct runtime_environment *environment, const struct ru
     int result = 0;
     for (size_t i = 0; path && i < RUNTIME_ALONE_MOST && runtime->alone_programs[i]; i++) {
         const char *name = runtime->alone_programs[i];
-        char *real = find_program(path, name, environment->folder->root, &at);
+        char *real = program_in_places(path, name, environment->folder->root, &at);
         if (real && (first == SIZE_MAX || at == first) && is_itself(real, runtime))
             result = put_program(environment, runtime, name, real, findings);
         free(real);
