@@ -21,7 +21,7 @@ void jd_code_check(struct code_check *check, const struct jitdump_code *code, ui
                    const char *path, struct first_error *error)
 {
     const struct jitdump_unwind *unwind = code->unwind;
-    const struct code_machine *machine = check->on ? jd_code_machine(elf_mach) : NULL;
+    const struct code_machine *machine = jd_code_machine(elf_mach);
     struct frame_check found;
     if (!machine || !code->bytes || !unwind || !unwind->unwinding_size)
         return;

@@ -23,7 +23,7 @@ struct code_check {
 /* Begin, in the process that opened the dump; ON: that was asked for. */
 void jd_code_check_begin(struct code_check *check, bool on);
 
-/* Check CODE, of ELF_MACH, if that was asked for and it has tables and bytes.  PATH: the dump's. */
+/* That was asked for: check CODE, of ELF_MACH, if it has tables and bytes.  PATH: the dump's. */
 void jd_code_check(struct code_check *check, const struct jitdump_code *code, uint32_t elf_mach,
                    const char *path, struct first_error *error);
 

@@ -10,7 +10,6 @@
 #include "jitdump/handle/open_options.h"
 
 #include <errno.h>
-#include <inttypes.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -302,7 +301,8 @@ static const struct jitdump_code *readable_part(struct jitdump *dump, uint64_t n
 
 static void check_frame(struct jitdump *dump, const struct jitdump_code *code)
 {
-    jd_code_check(&dump->check, code, dump->kind.elf_mach, jitdump_path(dump), &dump->error);
+    if (dump->check.on)
+        jd_code_check(&dump->check, code, dump->kind.elf_mach, jitdump_path(dump), &dump->error);
 }
 
 /* Write the group of CODE, which has been checked and sorted. */
