@@ -136,7 +136,6 @@ static void read_fields(struct vm_structs *structs, const struct struct_table *t
                   {&structs->code_offset, "CodeBlob", "_code_offset"},
                   {&structs->data_offset, "CodeBlob", "_data_offset"},
                   {&structs->frame_size, "CodeBlob", "_frame_size"},
-                  {&structs->frame_complete, "CodeBlob", "_frame_complete_offset"},
                   {&structs->tier, "nmethod", "_comp_level"},
                   {&structs->verified_entry, "nmethod", "_verified_entry_point"},
                   {&structs->verified_entry_offset, "nmethod", "_verified_entry_offset"},
