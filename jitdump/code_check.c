@@ -9,12 +9,11 @@
 #include <stdatomic.h>
 #include <unistd.h>
 
-void jd_code_check_begin(struct code_check *check, bool on)
+void jd_code_check_begin(struct code_check *check)
 {
-    check->on = on;
-    if (on)
-        jd_stderr_hold(&check->complaints);
+    check->on = true;
     check->opener = getpid();
+    jd_stderr_hold(&check->complaints);
 }
 
 void jd_code_check(struct code_check *check, const struct jitdump_code *code, uint32_t elf_mach,

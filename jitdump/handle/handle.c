@@ -29,7 +29,6 @@ static struct jitdump *dump_new(void)
     atomic_init(&dump->unreadable, 0);
     jd_error_init(&dump->error);
     dump->word = &jd_never_asked;
-    dump->check.complaints.number = -1;
     return dump;
 }
 
@@ -67,7 +66,8 @@ static int start(struct jitdump *dump, const struct jitdump_options *options, bo
     int error = jd_options_check_words(&dump->error);
     if (!error)
         error = jd_options_kind(&dump->kind, options, &dump->error);
-    jd_code_check_begin(&dump->check, jd_options_want_check());
+    if (jd_options_want_check())
+        jd_code_check_begin(&dump->check);
     if (!error)
         error = now ? open_first_file(dump, options) : keep_dir(dump, options);
     if (!error && later)
