@@ -9,19 +9,18 @@
 #include <stdatomic.h>
 #include <unistd.h>
 
-void jd_code_check_begin(struct code_check *check, bool on)
+void jd_code_check_begin(struct code_check *check)
 {
-    check->on = on;
-    if (on)
-        jd_stderr_hold(&check->complaints);
+    check->on = true;
     check->opener = getpid();
+    jd_stderr_hold(&check->complaints);
 }
 
 void jd_code_check(struct code_check *check, const struct jitdump_code *code, uint32_t elf_mach,
                    const char *path, struct first_error *error)
 {
     const struct jitdump_unwind *unwind = code->unwind;
-    const struct code_machine *machine = check->on ? jd_code_machine(elf_mach) : NULL;
+    const struct code_machine *machine = jd_code_machine(elf_mach);
     struct frame_check found;
     if (!machine || !code->bytes || !unwind || !unwind->unwinding_size)
         return;

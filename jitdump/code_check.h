@@ -14,16 +14,16 @@
 #include <sys/types.h>
 
 struct code_check {
-    bool on;
+    bool on; /* else all is 0 */
     pid_t opener;
     struct held_fd complaints; /* where what it finds is told */
     _Atomic uint64_t faults;
 };
 
-/* Begin, in the process that opened the dump; ON: that was asked for. */
-void jd_code_check_begin(struct code_check *check, bool on);
+/* That was asked for, in the process that opens the dump.  CHECK is all 0 before. */
+void jd_code_check_begin(struct code_check *check);
 
-/* Check CODE, of ELF_MACH, if that was asked for and it has tables and bytes.  PATH: the dump's. */
+/* That was asked for: check CODE, of ELF_MACH, if it has tables and bytes.  PATH: the dump's. */
 void jd_code_check(struct code_check *check, const struct jitdump_code *code, uint32_t elf_mach,
                    const char *path, struct first_error *error);
 

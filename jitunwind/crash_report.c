@@ -1,11 +1,11 @@
 /* jitunwind_print_crash: text made without stdio, which takes locks and memory. */
+#include "jitdump/guest/write_signals.h"
 #include "jitunwind/frames/machine.h"
 #include "jitunwind/frames/memory_reader.h"
 #include "jitunwind/frames/native_tables.h"
 #include "jitunwind/jitunwind.h"
 
 #include <errno.h>
-#include <signal.h>
 #include <string.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -45,56 +45,7 @@ static void put_number(struct report_line *line, uint64_t value, unsigned base, 
 
 /* ---- Writing ---- */
 
-/* Only system calls: write(2) of libc is a cancellation point, and a sanitizer, or a preloaded
- * library, may have put something around it. */
-enum { KERNEL_SIGSET_BYTES = 8 };
-
-#define SIGNAL_BIT(number) (UINT64_C(1) << ((number)-1))
-
-/* A write may raise these: without a reader, past RLIMIT_FSIZE, to another session's terminal. */
-#define WRITE_SIGNALS (SIGNAL_BIT(SIGPIPE) | SIGNAL_BIT(SIGXFSZ) | SIGNAL_BIT(SIGTTOU))
-
-struct signal_state {
-    uint64_t blocked, pending; /* of this thread, before the report */
-};
-
-/* Block what a write may raise.  A blocked SIGTTOU is not even sent. */
-static int begin_writing(struct signal_state *before)
-{
-    const uint64_t signals = WRITE_SIGNALS;
-    before->pending = 0;
-    if (syscall(SYS_rt_sigprocmask, SIG_BLOCK, &signals, &before->blocked,
-                (size_t)KERNEL_SIGSET_BYTES) != 0)
-        return -errno;
-    syscall(SYS_rt_sigpending, &before->pending, (size_t)KERNEL_SIGSET_BYTES);
-    return 0;
-}
-
-/* Remove the signal that this thread has been sent. */
-static void take_signal(int number)
-{
-    const struct sigaction ignore = {.sa_handler = SIG_IGN};
-    const uint64_t wanted = SIGNAL_BIT(number);
-    const long at_once[2] = {0, 0}; /* the kernel's timespec */
-    struct sigaction before;
-    long taken;
-    do
-        taken = syscall(SYS_rt_sigtimedwait, &wanted, NULL, at_once, (size_t)KERNEL_SIGSET_BYTES);
-    while (taken < 0 && errno == EINTR);
-    /* In a sandbox that refuses this: a signal that is ignored is not pending any more. */
-    if (taken < 0 && errno != EAGAIN && sigaction(number, &ignore, &before) == 0)
-        sigaction(number, &before, NULL);
-}
-
-/* The write that ended in ERROR has sent a signal, unless one was there before. */
-static void end_writing(const struct signal_state *before, int error)
-{
-    const int raised = error == -EPIPE ? SIGPIPE : error == -EFBIG ? SIGXFSZ : 0;
-    if (raised && !(before->pending & SIGNAL_BIT(raised)))
-        take_signal(raised);
-    syscall(SYS_rt_sigprocmask, SIG_SETMASK, &before->blocked, NULL, (size_t)KERNEL_SIGSET_BYTES);
-}
-
+/* write(2) of libc is a cancellation point. */
 static int write_line(int fd, struct report_line *line)
 {
     size_t done = 0;
@@ -244,13 +195,13 @@ static int print_all(int fd, const void *ucontext, const struct jitunwind_frame 
 int jitunwind_print_crash(int fd, const void *ucontext)
 {
     struct jitunwind_frame frames[FRAMES_MAX];
-    struct signal_state before;
+    struct write_signals before;
     int saved = errno;
     size_t count = jitunwind_backtrace(ucontext, frames, FRAMES_MAX, 0);
-    int error = begin_writing(&before);
+    int error = jd_write_signals_block(&before);
     if (!error) {
         error = print_all(fd, ucontext, frames, count);
-        end_writing(&before, error);
+        jd_write_signals_restore(&before, error);
     }
     errno = saved;
     return error;

@@ -360,6 +360,7 @@ static bool load(JavaVM *vm, const char *text)
         fprintf(stderr, "perfjit: %s is no option of libperfjit-java.so\n", wrong);
     if (!take_jvmti(vm)) {
         fprintf(stderr, "perfjit: this JVM does not tell agents of compiled methods\n");
+        agent_options_free(&agent.options); /* it may be loaded again */
         return false;
     }
     open_dump();

@@ -110,6 +110,16 @@ static bool add_row(struct inline_rows *rows, const struct jitdump_line *line, u
     return true;
 }
 
+/* The row at ADDR of the bytecode at BCI of a method. */
+static struct jitdump_line line_of(struct java_methods *methods, jmethodID id, jint bci,
+                                   uint64_t addr)
+{
+    const struct java_method *method = java_method_of(methods, id);
+    return (struct jitdump_line){.addr = addr,
+                                 .file = method ? method->file : NULL,
+                                 .line = method ? java_method_line(method, bci) : 0};
+}
+
 /* The row that begins at ADDR, with the calls of INFO. */
 static bool read_row(struct inline_rows *rows, struct java_methods *methods,
                      const PCStackInfo *info, uint64_t addr)
@@ -122,10 +132,7 @@ static bool read_row(struct inline_rows *rows, struct java_methods *methods,
         if (inlined == JITDUMP_NOT_INLINED)
             return false;
     }
-    const struct java_method *method = java_method_of(methods, info->methods[0]);
-    const struct jitdump_line line = {.addr = addr,
-                                      .file = method ? method->file : NULL,
-                                      .line = method ? java_method_line(method, info->bcis[0]) : 0};
+    const struct jitdump_line line = line_of(methods, info->methods[0], info->bcis[0], addr);
     return add_row(rows, &line, inlined);
 }
 
@@ -135,11 +142,8 @@ static bool read_row(struct inline_rows *rows, struct java_methods *methods,
 static bool read_begin(struct inline_rows *rows, struct java_methods *methods,
                        const PCStackInfo *info, uint64_t begin)
 {
-    const struct java_method *method =
-        java_method_of(methods, info->methods[info->numstackframes - 1]);
-    const struct jitdump_line line = {.addr = begin,
-                                      .file = method ? method->file : NULL,
-                                      .line = method ? java_method_line(method, 0) : 0};
+    const struct jitdump_line line =
+        line_of(methods, info->methods[info->numstackframes - 1], 0, begin);
     return add_row(rows, &line, JITDUMP_NOT_INLINED);
 }
 

@@ -77,28 +77,32 @@ static struct vm_field find_field(const struct struct_table *table, const char *
     return (struct vm_field){0};
 }
 
+/* The entry called NAME of a table at ENTRIES, whose text stands at offset TEXT; 0: there is none.
+ */
+static uint64_t find_entry(uint64_t entries, uint64_t stride, uint64_t text, const char *name)
+{
+    for (uint64_t at = entries; at && stride && text_at(at + text); at += stride)
+        if (strcmp(text_at(at + text), name) == 0)
+            return at;
+    return 0;
+}
+
 static uint64_t find_size(void *libjvm, const char *name)
 {
-    const uint64_t entries = exported(libjvm, "gHotSpotVMTypes"),
-                   stride = exported(libjvm, "gHotSpotVMTypeEntryArrayStride"),
-                   type = exported(libjvm, "gHotSpotVMTypeEntryTypeNameOffset"),
-                   size = exported(libjvm, "gHotSpotVMTypeEntrySizeOffset");
-    for (uint64_t at = entries; at && stride && text_at(at + type); at += stride)
-        if (strcmp(text_at(at + type), name) == 0)
-            return word_at(at + size);
-    return 0;
+    const uint64_t entry = find_entry(exported(libjvm, "gHotSpotVMTypes"),
+                                      exported(libjvm, "gHotSpotVMTypeEntryArrayStride"),
+                                      exported(libjvm, "gHotSpotVMTypeEntryTypeNameOffset"), name);
+    return entry ? word_at(entry + exported(libjvm, "gHotSpotVMTypeEntrySizeOffset")) : 0;
 }
 
 static int32_t find_constant(void *libjvm, const char *name)
 {
-    const uint64_t entries = exported(libjvm, "gHotSpotVMIntConstants"),
-                   stride = exported(libjvm, "gHotSpotVMIntConstantEntryArrayStride"),
-                   text = exported(libjvm, "gHotSpotVMIntConstantEntryNameOffset"),
-                   number = exported(libjvm, "gHotSpotVMIntConstantEntryValueOffset");
-    for (uint64_t at = entries; at && stride && text_at(at + text); at += stride)
-        if (strcmp(text_at(at + text), name) == 0)
-            return *(const int32_t *)(uintptr_t)(at + number);
-    return 0;
+    const uint64_t entry =
+        find_entry(exported(libjvm, "gHotSpotVMIntConstants"),
+                   exported(libjvm, "gHotSpotVMIntConstantEntryArrayStride"),
+                   exported(libjvm, "gHotSpotVMIntConstantEntryNameOffset"), name);
+    const uint64_t value = exported(libjvm, "gHotSpotVMIntConstantEntryValueOffset");
+    return entry ? *(const int32_t *)(uintptr_t)(entry + value) : 0;
 }
 
 static bool has_all(const struct vm_structs *structs)
@@ -136,7 +140,6 @@ static void read_fields(struct vm_structs *structs, const struct struct_table *t
                   {&structs->code_offset, "CodeBlob", "_code_offset"},
                   {&structs->data_offset, "CodeBlob", "_data_offset"},
                   {&structs->frame_size, "CodeBlob", "_frame_size"},
-                  {&structs->frame_complete, "CodeBlob", "_frame_complete_offset"},
                   {&structs->tier, "nmethod", "_comp_level"},
                   {&structs->verified_entry, "nmethod", "_verified_entry_point"},
                   {&structs->verified_entry_offset, "nmethod", "_verified_entry_offset"},

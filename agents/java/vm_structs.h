@@ -23,7 +23,6 @@ struct vm_structs {
     struct vm_field block_used;
     uint64_t block_bytes;
     struct vm_field name, size, code_begin, code_end, code_offset, data_offset, frame_size;
-    struct vm_field frame_complete;
     struct vm_field tier, verified_entry, verified_entry_offset, osr_entry, entry_bci;
     struct vm_field compiled_method; /* the Method of compiled code */
     struct vm_field const_method, constants, name_index, signature_index;

@@ -321,23 +321,25 @@ int jd_place_find(struct dump_place *place, const struct dump_paths *paths,
                          paths->body);
 }
 
+/* Remove the directory that PATH_OF tells, if *MADE. */
+static void leave(const struct dump_place *place, const struct dump_paths *paths, bool *made,
+                  void (*path_of)(const struct dump_place *, char *, size_t))
+{
+    if (!*made)
+        return;
+    path_of(place, paths->stage, paths->bytes);
+    rmdir(paths->stage);
+    *made = false;
+    jd_place_paths(place, paths);
+}
+
 void jd_place_leave_stage(struct dump_place *place, const struct dump_paths *paths)
 {
-    if (!place->made_stage_folder)
-        return;
-    stage_folder_path(place, paths->stage, paths->bytes);
-    rmdir(paths->stage);
-    place->made_stage_folder = false;
-    jd_place_paths(place, paths);
+    leave(place, paths, &place->made_stage_folder, stage_folder_path);
 }
 
 void jd_place_leave(struct dump_place *place, const struct dump_paths *paths)
 {
     jd_place_leave_stage(place, paths);
-    if (!place->made_folder)
-        return;
-    folder_path(place, paths->body, paths->bytes);
-    rmdir(paths->body);
-    place->made_folder = false;
-    jd_place_paths(place, paths);
+    leave(place, paths, &place->made_folder, folder_path);
 }

@@ -288,7 +288,6 @@ static bool copy_request(struct attach_request *request, struct attach_page *pag
 {
     request->number = atomic_load(&page->request);
     request->wanted = *(volatile uint32_t *)&page->wanted;
-    request->refused = false;
     memcpy(request->dir, page->dir, sizeof request->dir);
     request->dir[sizeof request->dir - 1] = '\0';
     atomic_thread_fence(memory_order_acquire);
@@ -304,12 +303,17 @@ static bool is_proven(const struct attach_switch *control, uint32_t number)
            status.st_mtim.tv_sec == (time_t)number && status.st_mtim.tv_nsec == ATTACH_PROOF_NS;
 }
 
+static bool is_new(const struct attach_switch *control)
+{
+    const struct attach_request *request = &control->request;
+    return request->number != control->answered && request->wanted != ATTACH_NOTHING;
+}
+
 /* The proof follows the request. */
 static bool is_due(struct attach_switch *control, bool in_file)
 {
     struct attach_request *request = &control->request;
-    bool is_new = request->number != control->answered && request->wanted != ATTACH_NOTHING;
-    bool doubtful = in_file && is_new && !is_proven(control, request->number);
+    bool doubtful = in_file && is_new(control) && !is_proven(control, request->number);
     if (doubtful && !has_waited(control, ATTACH_ASK, request->number))
         return false;
     request->refused = doubtful;
@@ -328,7 +332,7 @@ static const struct attach_request *take(struct attach_switch *control, struct a
         return NULL; /* it calls again */
     control->waits_for = 0;
     if (!atomic_compare_exchange_strong(&page->word, &word, ATTACH_QUIET) || word != ATTACH_ASK ||
-        request->number == control->answered || request->wanted == ATTACH_NOTHING)
+        !is_new(control))
         return NULL;
     control->answered = request->number;
     return request;

@@ -1,13 +1,11 @@
 /* See stderr_line.h. */
 #include "jitdump/guest/stderr_line.h"
+#include "jitdump/guest/write_signals.h"
 
 #include <limits.h>
-#include <pthread.h>
-#include <signal.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
-#include <time.h>
 
 void jd_stderr_hold(struct held_fd *held)
 {
@@ -15,25 +13,13 @@ void jd_stderr_hold(struct held_fd *held)
     jd_fd_hold(held, STDERR_FILENO);
 }
 
-/* A closed pipe and a file size limit raise signals.  They are this thread's, and are taken back;
- * but not one that was pending before. */
 static void write_without_signal(int fd, const char *text, size_t bytes)
 {
-    static const struct timespec no_time = {0, 0};
-    sigset_t raised, pending, old;
-    sigemptyset(&raised);
-    sigaddset(&raised, SIGPIPE);
-    sigaddset(&raised, SIGXFSZ);
-    sigpending(&pending);
-    pthread_sigmask(SIG_BLOCK, &raised, &old);
-    long put = syscall(SYS_write, fd, text, bytes); /* in libc it is a cancellation point */
-    int signal = put >= 0 ? 0 : errno == EPIPE ? SIGPIPE : errno == EFBIG ? SIGXFSZ : 0;
-    if (signal && sigismember(&pending, signal) == 0) {
-        sigemptyset(&raised);
-        sigaddset(&raised, signal);
-        sigtimedwait(&raised, NULL, &no_time);
-    }
-    pthread_sigmask(SIG_SETMASK, &old, NULL);
+    struct write_signals before;
+    if (jd_write_signals_block(&before))
+        return;
+    int error = syscall(SYS_write, fd, text, bytes) < 0 ? -errno : 0;
+    jd_write_signals_restore(&before, error);
 }
 
 void jd_stderr_say(const struct held_fd *held, const char *format, ...)

@@ -293,8 +293,7 @@ void jd_handle_make_attachable(struct jitdump *dump)
     struct attach_switch *control = jd_switch_new();
     if (!control)
         return;
-    jd_fork_mark_set(&dump->users_mark);
-    _Atomic uint32_t *counter = jd_fork_mark_counter(&dump->users_mark);
+    _Atomic uint32_t *counter = jd_fork_mark_counter(&control->fork_mark);
     dump->users = counter ? counter : &dump->users_without_mark;
     atomic_store(&dump->control, control);
     dump->word = &control->page->word;
@@ -315,6 +314,5 @@ int jd_handle_close_attachable(struct jitdump *dump)
         error = error ? error : close_error;
     }
     jd_switch_free(atomic_load(&dump->control));
-    jd_fork_mark_free(&dump->users_mark);
     return error;
 }

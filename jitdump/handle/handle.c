@@ -10,7 +10,6 @@
 #include "jitdump/handle/open_options.h"
 
 #include <errno.h>
-#include <inttypes.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -30,7 +29,6 @@ static struct jitdump *dump_new(void)
     atomic_init(&dump->unreadable, 0);
     jd_error_init(&dump->error);
     dump->word = &jd_never_asked;
-    dump->check.complaints.number = -1;
     return dump;
 }
 
@@ -68,7 +66,8 @@ static int start(struct jitdump *dump, const struct jitdump_options *options, bo
     int error = jd_options_check_words(&dump->error);
     if (!error)
         error = jd_options_kind(&dump->kind, options, &dump->error);
-    jd_code_check_begin(&dump->check, jd_options_want_check());
+    if (jd_options_want_check())
+        jd_code_check_begin(&dump->check);
     if (!error)
         error = now ? open_first_file(dump, options) : keep_dir(dump, options);
     if (!error && later)
@@ -302,7 +301,8 @@ static const struct jitdump_code *readable_part(struct jitdump *dump, uint64_t n
 
 static void check_frame(struct jitdump *dump, const struct jitdump_code *code)
 {
-    jd_code_check(&dump->check, code, dump->kind.elf_mach, jitdump_path(dump), &dump->error);
+    if (dump->check.on)
+        jd_code_check(&dump->check, code, dump->kind.elf_mach, jitdump_path(dump), &dump->error);
 }
 
 /* Write the group of CODE, which has been checked and sorted. */

@@ -10,7 +10,6 @@
 #include "jitdump/code_check.h"
 #include "jitdump/guest/attach_switch.h"
 #include "jitdump/guest/first_error.h"
-#include "jitdump/guest/fork_mark.h"
 #include "jitdump/jitdump.h"
 #include "jitdump/writer/dump_file.h"
 
@@ -27,7 +26,6 @@ struct jitdump {
     /* For dumps on request (attach.c). */
     const _Atomic uint32_t *word;            /* that jitdump_poll reads; never NULL */
     _Atomic(struct attach_switch *) control; /* the newest process's; NULL: no requests */
-    struct fork_mark users_mark;
     _Atomic uint32_t *users; /* this process's calls that may use the file; NULL: no requests */
     _Atomic uint32_t users_without_mark;      /* where a child can't have a count of its own */
     uint64_t next_code_index;                 /* of the next dump */

@@ -340,11 +340,9 @@ static int flush_unless_failed(struct dump_writer *writer)
     const struct late_record *more = put_late_that_fit(writer);
     if (jd_failure_is_fresh(&writer->drain_failure))
         return writer->drain_failure.error;
-    int error = flush(writer, false);
-    while (!error && more) {
+    int error;
+    while ((error = flush(writer, false)) == 0 && more)
         more = put_late_that_fit(writer);
-        error = flush(writer, false);
-    }
     if (!error && can_grow(writer))
         grow_stage(writer); /* others use it while a large group is written */
     return error;

@@ -4,7 +4,10 @@
 #include "tests/unit/jitdump_test.h"
 
 #include <signal.h>
+#include <stdlib.h>
 #include <sys/resource.h>
+#include <sys/wait.h>
+#include <termios.h>
 
 /* push rbp; ret: it returns to the caller's rbp */
 static const uint8_t code[] = {0x55, 0xc3};
@@ -130,6 +133,36 @@ static void has_none(struct jitdump *ignored)
     log_functions("dump,check", 3);
 }
 
+/* In a session of its own, in the background of a terminal that stops those that write. */
+static void has_a_terminal(struct jitdump *ignored)
+{
+    struct termios settings;
+    int status, terminal = posix_openpt(O_RDWR | O_NOCTTY);
+    (void)ignored;
+    CHECK(terminal >= 0 && grantpt(terminal) == 0 && unlockpt(terminal) == 0);
+    CHECK(setsid() > 0);
+    int fd = open(ptsname(terminal), O_RDWR);
+    CHECK(fd >= 0 && tcgetattr(fd, &settings) == 0);
+    settings.c_lflag |= TOSTOP;
+    CHECK(tcsetattr(fd, TCSANOW, &settings) == 0);
+    pid_t writer = fork();
+    if (writer == 0) {
+        CHECK(setpgid(0, 0) == 0 && dup2(fd, STDERR_FILENO) == STDERR_FILENO);
+        log_functions("dump,check", 3);
+        _exit(0);
+    }
+    CHECK(waitpid(writer, &status, WUNTRACED) == writer);
+    if (WIFSTOPPED(status))
+        kill(writer, SIGKILL);
+    CHECK(WIFEXITED(status) && WEXITSTATUS(status) == 0);
+}
+
+static void test_a_terminal_does_not_stop_the_program(void **state)
+{
+    (void)state;
+    assert_int_equal(run_in_child(has_a_terminal, NULL), 0);
+}
+
 static void test_no_signal_where_nothing_can_be_written(void **state)
 {
     (void)state;
@@ -222,6 +255,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         TEST(test_a_bare_close_tells_what_does_not_fit),
         TEST(test_no_signal_where_nothing_can_be_written),
+        TEST(test_a_terminal_does_not_stop_the_program),
         TEST(test_no_other_file_is_written_to),
         TEST(test_a_misspelt_word_is_an_error),
     };
