@@ -94,8 +94,15 @@ static bool is_late(const struct thread_naming *naming, const struct thread_list
     return naming->comm != NO_EVENT && list->events[naming->comm].late;
 }
 
+/* Whether the COMM of NAMING came when the thread got the name.  One without a time says only what
+ * the thread was called at some moment, and a COMM that followed it may be lost. */
+static bool is_timed(const struct thread_naming *naming)
+{
+    return naming->comm != NO_EVENT && naming->at.time_ns != 0;
+}
+
 /* The COUNT namings of one thread: late ones stand first, having no time.  Put the last of them
- * where the thread's last life begins, or leave it out if the life has a COMM. */
+ * where the thread's last life begins, or leave it out if the life has a COMM with a time. */
 static size_t place_late(struct thread_naming *items, size_t count, const struct thread_list *list)
 {
     struct thread_naming late = {.comm = NO_EVENT};
@@ -106,7 +113,7 @@ static size_t place_late(struct thread_naming *items, size_t count, const struct
             late = items[i];
             continue;
         }
-        named = items[i].comm != NO_EVENT || (named && !items[i].born);
+        named = is_timed(&items[i]) || (named && !items[i].born);
         birth = items[i].born ? kept : birth;
         items[kept++] = items[i];
     }

@@ -6,8 +6,9 @@
  * A thread has the name of the thread that created it, until a COMM gives it another.  A main
  * thread has that of the thread that forked it.  Samples in front of a thread's first COMM have
  * that name if no FORK tells another, as in perf.  A COMM that perf synthesized late, without a
- * time, is that of the thread's last life, if nothing else names that.  The idle tasks, of pid 0,
- * are "swapper".
+ * time, is that of the thread's last life, if no COMM with a time names that: perf record
+ * --overwrite loses the COMM of an exec, and "perf-exec" is what was before that.  The idle tasks,
+ * of pid 0, are "swapper".
  *
  * A process has one name in each of its lives: the last that its main thread had there. */
 #ifndef PERFJIT_THREAD_NAMES_H

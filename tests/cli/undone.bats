@@ -38,10 +38,12 @@ end_at() {
     wait $ended || :
 }
 
-# Results have their names whole or not at all.
+# Results have their names whole or not at all.  If the run had ended before its signal, then NEXT keeps its result as "old".
 left() {
-    find . ../tmp ../dumps -mindepth 1 -not -path './*.perf.data.dso/*' -not -path './*.bench/*' \
-        -not -name '*.perf.data' -not -name '*.perf.data.dso' -not -name '*.bench'
+    find . ../tmp ../dumps -mindepth 1 -not -path './*.dso/*' -not -path './*.bench/*' \
+        -not -name 'r.perf.data' -not -name 'r.perf.data.dso' -not -name '*.bench' \
+        -not -name 'r.perf.data.old' -not -name 'r.perf.data.old.dso'
+    [ ! -e r.perf.data.old.dso ] || [ -e r.perf.data.old ] || echo r.perf.data.old.dso
     [ ! -e r.perf.data.dso ] || [ -e r.perf.data ] || echo r.perf.data.dso
     [ -z "${attached-}" ] || grep 'jit-.*\.dump' "/proc/$served/maps" || :
     [ -z "${served-}" ] || ! grep -q '^State:.T (stopped)' "/proc/$served/status" || echo "$served is stopped"

@@ -189,6 +189,17 @@ static void test_a_late_name_is_that_of_the_last_life(void **state)
     assert_name(POOL, POOL, 0, "pool");
 }
 
+static void test_of_names_without_a_time_the_late_one_counts(void **state)
+{
+    (void)state;
+    add_comm(PID, PID, "perf-exec", 0);
+    add_fork(PID, POOL, PID, PID, 20);
+    add_comm(PID, PID, "node", 0)->late = true;
+    find();
+    assert_name(PID, PID, 10, "node");
+    assert_name(PID, POOL, 20, "node");
+}
+
 static void test_what_nothing_names_has_its_number(void **state)
 {
     (void)state;
@@ -234,6 +245,7 @@ int main(void)
         NAMES_TEST(test_samples_in_front_of_the_first_name_have_it),
         NAMES_TEST(test_a_name_does_not_reach_into_an_earlier_life),
         NAMES_TEST(test_a_late_name_is_that_of_the_last_life),
+        NAMES_TEST(test_of_names_without_a_time_the_late_one_counts),
         NAMES_TEST(test_what_nothing_names_has_its_number),
         NAMES_TEST(test_pid_0_is_the_swapper),
         NAMES_TEST(test_a_name_without_an_end_is_none),
