@@ -275,7 +275,8 @@ static int check_event(struct compared_event *event, const struct view_input *in
     const char *name = call_profile_string(&input->profile, own->name);
     if (!event->name) {
         event->name = strdup(name);
-        event->counts_ns = own->counts_ns && input->choice.weight == WEIGHT_PERIOD;
+        event->counts_ns =
+            profile_weight_is_time(&input->profile, input->choice.event, input->choice.weight);
         event->weight = input->choice.weight;
         return event->name ? 0 : report_failure(findings, "out of memory");
     }

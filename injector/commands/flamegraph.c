@@ -147,8 +147,9 @@ int flamegraph_command(int argc, char **argv)
     int result = help_parse(&flamegraph_argp, argc, argv, 0, &options)
                      ? report_failure(&findings, "out of memory")
                      : 0;
-    result = result || view_input_open(&input, &options.request, &findings) ||
-             draw(&options, &input, &findings);
+    result = result || view_input_open(&input, &options.request, &findings);
+    input.shows_waits |= !options.svg; /* the page has a view of them */
+    result = result || draw(&options, &input, &findings);
     view_input_close(&input);
     return view_end(result, &options.request, &findings);
 }

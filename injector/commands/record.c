@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { KEY_EXIT_STATUS = 300, KEY_KEEP, KEY_DURATION };
+enum { KEY_EXIT_STATUS = 300, KEY_KEEP, KEY_DURATION, KEY_OFF_CPU };
 enum { STACK_BYTES_MOST = 65528, PID_MOST = 1 << 22 };
 
 static const struct argp_option option_table[] = {
@@ -19,6 +19,10 @@ static const struct argp_option option_table[] = {
     {"pid", 'p', "PID[,PID...]", 0, "Record processes that run already, until Ctrl-C or their end",
      0},
     {"duration", KEY_DURATION, "SECONDS", 0, "Record no longer than that; ends the command", 0},
+    {"off-cpu", KEY_OFF_CPU, 0, 0,
+     "Each switch of a thread, too: where threads waited (perfjit report --off-cpu), how many ran "
+     "at a time (--latency)",
+     0},
     RECORD_OPTIONS,
     OPTION_GROUP("Output:"),
     {"output", 'o', "NAME", 0, "Write NAME.perf.data and NAME.perf.data.dso/ (default: perfjit)",
@@ -176,6 +180,9 @@ static error_t parse_option(int key, char *argument, struct argp_state *state)
     switch (key) {
     case KEY_EXIT_STATUS:
         options->passes_status = true;
+        return 0;
+    case KEY_OFF_CPU:
+        options->off_cpu = true;
         return 0;
     case KEY_KEEP:
         options->keeps = true;

@@ -329,12 +329,29 @@ static void put_activities(const struct view_input *input)
         printf("\n");
 }
 
+/* How long threads waited, of those and in the time that are shown; 0: that is shown itself. */
+static uint64_t waited_ns(const struct view_input *input)
+{
+    struct profile_choice waits = input->choice;
+    uint64_t sum = 0;
+    waits.event = PROFILE_ALL;
+    for (size_t i = 0; !input->shows_waits && i < input->profile.sample_count; i++)
+        if (input->profile.samples[i].waits &&
+            profile_choice_has(&waits, &input->profile.samples[i]))
+            sum += profile_choice_period(&waits, &input->profile.samples[i]);
+    return sum;
+}
+
 /* The last line: what the table is worth. */
 static void put_honest_line(const struct view_input *input, struct findings *findings)
 {
     const struct named_shares shares = count_named(input);
     const double all = (double)input->totals.all;
+    const uint64_t waited = waited_ns(input);
     put_activities(input);
+    if (waited)
+        printf("beside that, threads waited %.3f s: perfjit report --off-cpu\n",
+               (double)waited / 1e9);
     put_unknown_callers(input);
     printf("%.1f %% of the samples named; %.1f %% interpreter; %.1f %% unknown",
            100 * (double)shares.named / all, 100 * (double)shares.interpreter / all,
@@ -416,6 +433,7 @@ static int put_json(const struct view_input *input, const struct report_view *vi
     json_number(&json, "named", shares.named);
     json_number(&json, "interpreter", shares.interpreter);
     json_number(&json, "unknown", shares.unknown);
+    json_number(&json, "off_cpu_ns", waited_ns(input));
     put_lacks(&json, input);
     json_begin_array(&json, functions ? "functions" : "rows");
     if (functions ? put_functions(&json, view) : group_table_put(view, options->group, &json))

@@ -49,6 +49,8 @@ struct call_sample {
     uint32_t thread;
     uint32_t event;
     uint32_t place;
+    uint32_t running; /* so many threads did, as perf report --latency counts; 0: not known */
+    bool waits;       /* for the period, from time_ns on */
 };
 
 /* The place of a sample in its innermost frame.  Place 0 is not known. */
@@ -69,6 +71,17 @@ struct profile_event {
     uint32_t name;
     bool counts_ns; /* its period is a time, in ns: cpu-clock and task-clock */
     bool off_cpu;   /* that time is what a thread waited; not known of a kept run */
+};
+
+/* What is known of waits that switches tell of, and of the stacks at which threads waited. */
+struct profile_waits {
+    size_t count;
+    size_t by_last_sample; /* have the stack of the thread's last sample before */
+    size_t without_stack;
+    size_t open;    /* threads that still waited at the end: that is not counted */
+    size_t endless; /* further ones, whose ends nothing tells: they are not counted */
+    bool not_all;   /* of the switches a part was recorded, which tells no times */
+    bool of_processors;
 };
 
 /* An index of entries by the hash of their bytes. */
@@ -102,6 +115,8 @@ struct call_profile {
     uint32_t *changed; /* strings: modules of which another file ran than the one that is there */
     size_t changed_count, changed_capacity;
     bool has_long_chains; /* some may be cut: cut_chains_count tells */
+    bool has_running;     /* samples tell how many threads ran */
+    struct profile_waits waits;
     struct entry_index string_index, frame_index, node_index, place_index, thread_index;
 };
 

@@ -24,37 +24,87 @@ static bool has_time(const struct call_sample *sample)
     return sample->time_ns && sample->time_ns <= INT64_MAX;
 }
 
+/* A wait is in a range if a part of it is. */
+static bool is_in_time(const struct profile_choice *choice, const struct call_sample *sample)
+{
+    if (!choice->to_ns)
+        return true;
+    if (!has_time(sample) || sample->time_ns >= choice->to_ns)
+        return false;
+    return sample->waits ? sample->time_ns + sample->period > choice->from_ns
+                         : sample->time_ns >= choice->from_ns;
+}
+
 bool profile_choice_has(const struct profile_choice *choice, const struct call_sample *sample)
 {
-    const bool in_time =
-        !choice->to_ns ||
-        (has_time(sample) && sample->time_ns >= choice->from_ns && sample->time_ns < choice->to_ns);
+    const bool in_time = is_in_time(choice, sample);
     return (choice->event == PROFILE_ALL || choice->event == sample->event) && in_time &&
            !(choice->left_out && choice->left_out[sample->thread]);
 }
 
-uint64_t profile_choice_first_ns(const struct profile_choice *choice,
-                                 const struct call_profile *profile)
+/* The earliest time of the samples of CHOICE, or with NULL of PROFILE, that are WAITS or not. */
+static uint64_t first_ns(const struct profile_choice *choice, const struct call_profile *profile,
+                         bool waits)
 {
     uint64_t first = UINT64_MAX;
     for (size_t i = 0; i < profile->sample_count; i++) {
         const struct call_sample *sample = &profile->samples[i];
-        if (has_time(sample) && sample->time_ns < first &&
+        if (sample->waits == waits && has_time(sample) && sample->time_ns < first &&
             (!choice || profile_choice_has(choice, sample)))
             first = sample->time_ns;
     }
     return first == UINT64_MAX ? 0 : first;
 }
 
+/* A wait may have begun before anything ran. */
+uint64_t profile_choice_first_ns(const struct profile_choice *choice,
+                                 const struct call_profile *profile)
+{
+    const uint64_t first = first_ns(choice, profile, false);
+    return first ? first : first_ns(choice, profile, true);
+}
+
 uint64_t call_sample_since(const struct call_sample *sample, uint64_t first_ns)
 {
-    return has_time(sample) ? sample->time_ns - first_ns : 0;
+    return has_time(sample) && sample->time_ns > first_ns ? sample->time_ns - first_ns : 0;
+}
+
+uint64_t profile_choice_period(const struct profile_choice *choice,
+                               const struct call_sample *sample)
+{
+    uint64_t from = sample->time_ns, to = sample->time_ns + sample->period;
+    if (!sample->waits || !choice->to_ns)
+        return sample->period;
+    from = from < choice->from_ns ? choice->from_ns : from;
+    to = to > choice->to_ns ? choice->to_ns : to;
+    return to > from ? to - from : 0;
+}
+
+/* Rounded: counts of single things are small. */
+static uint64_t latency_of(uint64_t period, uint32_t running)
+{
+    return running > 1 ? period / running + (2 * (period % running) >= running) : period;
 }
 
 uint64_t profile_choice_weight(const struct profile_choice *choice,
                                const struct call_sample *sample)
 {
-    return choice->weight == WEIGHT_PERIOD ? sample->period : 1;
+    switch (choice->weight) {
+    case WEIGHT_SAMPLES:
+        break;
+    case WEIGHT_PERIOD:
+        return profile_choice_period(choice, sample);
+    case WEIGHT_LATENCY:
+        return latency_of(profile_choice_period(choice, sample), sample->running);
+    }
+    return 1;
+}
+
+bool profile_weight_is_time(const struct call_profile *profile, uint32_t event,
+                            enum profile_weight weight)
+{
+    return weight != WEIGHT_SAMPLES && event < profile->event_count &&
+           profile->events[event].counts_ns;
 }
 
 void profile_choice_free(struct profile_choice *choice)
@@ -125,12 +175,14 @@ struct time_extent {
     const struct recording_host *host;
 };
 
-static uint64_t last_ns(const struct call_profile *profile)
+static uint64_t last_ns(const struct call_profile *profile, bool waits)
 {
     uint64_t last = 0;
-    for (size_t i = 0; i < profile->sample_count; i++)
-        if (has_time(&profile->samples[i]) && profile->samples[i].time_ns > last)
-            last = profile->samples[i].time_ns;
+    for (size_t i = 0; i < profile->sample_count; i++) {
+        const struct call_sample *sample = &profile->samples[i];
+        if (sample->waits == waits && has_time(sample) && sample->time_ns > last)
+            last = sample->time_ns;
+    }
     return last;
 }
 
@@ -186,8 +238,9 @@ static int choose_time(struct profile_choice *choice, const struct call_profile 
                        const struct time_words *words, const struct recording_host *host,
                        const char *path, struct findings *findings)
 {
-    const struct time_extent extent = {profile_choice_first_ns(NULL, profile), last_ns(profile),
-                                       host};
+    const uint64_t last = last_ns(profile, false);
+    const struct time_extent extent = {profile_choice_first_ns(NULL, profile),
+                                       last ? last : last_ns(profile, true), host};
     if (!host)
         return report_failure(findings, "%s: --time: a bench does not keep the times of samples",
                               path);

@@ -8,7 +8,11 @@
 
 struct recording_host;
 
-enum profile_weight { WEIGHT_SAMPLES, WEIGHT_PERIOD };
+enum profile_weight {
+    WEIGHT_SAMPLES,
+    WEIGHT_PERIOD,
+    WEIGHT_LATENCY /* the period, divided by how many threads ran: what a run's length is made of */
+};
 
 #define PROFILE_ALL UINT32_MAX
 
@@ -49,17 +53,26 @@ int profile_choice_make(struct profile_choice *choice, const struct call_profile
 
 void profile_choice_free(struct profile_choice *choice);
 
-/* Whether SAMPLE is counted. */
+/* Whether SAMPLE is counted; of a thread that waited, a part of the time may be. */
 bool profile_choice_has(const struct profile_choice *choice, const struct call_sample *sample);
 
 /* The earliest time of the samples that CHOICE, or with NULL PROFILE, has; 0: none is known. */
 uint64_t profile_choice_first_ns(const struct profile_choice *choice,
                                  const struct call_profile *profile);
 
-/* How long after FIRST_NS SAMPLE was taken; 0 if its time is not known. */
+/* How long after FIRST_NS SAMPLE was taken; 0 if that was before, or its time is not known. */
 uint64_t call_sample_since(const struct call_sample *sample, uint64_t first_ns);
 
 uint64_t profile_choice_weight(const struct profile_choice *choice,
                                const struct call_sample *sample);
+
+/* SAMPLE's period, as far as it is in CHOICE's time. */
+uint64_t profile_choice_period(const struct profile_choice *choice,
+                               const struct call_sample *sample);
+
+/* Whether weights are times, in ns: those of EVENT, a number of PROFILE's or PROFILE_ALL, by
+ * WEIGHT. */
+bool profile_weight_is_time(const struct call_profile *profile, uint32_t event,
+                            enum profile_weight weight);
 
 #endif

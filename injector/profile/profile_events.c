@@ -12,9 +12,6 @@
 #define MOST_PERIODS ((uint64_t)INT64_MAX)
 
 enum {
-    ATTR_PERIOD = 16,
-    ATTR_FLAGS_AT = PERF_ATTR_FLAGS,
-    FLAG_FREQ = 1 << 10,
     SW_CPU_CLOCK = 0,
     SW_TASK_CLOCK = 1,
 };
@@ -27,9 +24,9 @@ static uint64_t attr_field(const struct perf_file *file, size_t event, size_t at
 
 uint64_t profile_event_period(const struct perf_file *file, size_t event)
 {
-    if (attr_field(file, event, ATTR_FLAGS_AT) & FLAG_FREQ)
+    if (attr_field(file, event, PERF_ATTR_FLAGS) & PERF_ATTR_FREQ)
         return 0;
-    return attr_field(file, event, ATTR_PERIOD);
+    return attr_field(file, event, PERF_ATTR_PERIOD);
 }
 
 static bool counts_ns(const struct perf_file *file, size_t event)
@@ -55,6 +52,14 @@ int profile_events_add(struct call_profile *profile, const struct perf_file *fil
             return -1;
     }
     return 0;
+}
+
+int profile_events_add_waiting(struct call_profile *profile)
+{
+    static const char name[] = PERF_OFF_CPU_NAME;
+    const struct profile_event event = {call_profile_add_string(profile, name, sizeof name - 1),
+                                        true, true};
+    return event.name == PROFILE_NOTHING ? -1 : call_profile_add_event(profile, &event);
 }
 
 /* ---- Samples ---- */

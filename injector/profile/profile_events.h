@@ -12,6 +12,10 @@
 /* Add all events of FILE, in their order.  Returns 0, or -1 without memory. */
 int profile_events_add(struct call_profile *profile, const struct perf_file *file);
 
+/* Add the event of the times that threads waited, which perf itself calls so if it records them.
+ * Returns 0, or -1 without memory. */
+int profile_events_add_waiting(struct call_profile *profile);
+
 /* The fixed period of EVENT; 0: it has a frequency. */
 uint64_t profile_event_period(const struct perf_file *file, size_t event);
 

@@ -2,6 +2,7 @@
 #include "injector/profile/profile_reading.h"
 
 #include "injector/arrays/array.h"
+#include "injector/arrays/bisect.h"
 #include "injector/files/interruption.h"
 #include "injector/history/process/inlined_calls.h"
 #include "injector/profile/address_names.h"
@@ -10,6 +11,7 @@
 #include "injector/profile/shared_callers.h"
 #include "injector/recording/cut_chains.h"
 #include "injector/recording/host/recording_host.h"
+#include "injector/recording/thread_switches.h"
 #include "injector/unwind/addresses/life_walk.h"
 #include "injector/unwind/stacks/stack_walk.h"
 #include "injector/unwind/stacks/user_stacks.h"
@@ -51,6 +53,9 @@ struct profile_run {
     struct user_caller *callers; /* that a later stack may share, the innermost first */
     size_t caller_count, caller_capacity;
     struct shared_callers shared;
+    struct thread_switches switches;
+    uint64_t *offsets; /* by sample: its record's, if threads waited */
+    size_t offset_count, offset_capacity;
     struct named_thread threads[KNOWN_THREADS]; /* each replaces another one of its place */
     uint32_t place;                             /* in the first of the frames */
     struct life_moment moment;                  /* of the sample at hand */
@@ -374,6 +379,88 @@ static int visit(void *context, const struct walk_sample *asked, const struct ad
     return find_stack(context, asked, space);
 }
 
+/* ---- Waits ---- */
+
+static int keep_offset(struct profile_run *run, uint64_t offset)
+{
+    if (!run->switches.wait_count)
+        return 0;
+    if (array_reserve(run->offsets, run->offset_count, run->offset_capacity))
+        return -1;
+    run->offsets[run->offset_count++] = offset;
+    return 0;
+}
+
+/* The node of the stack that WAIT has, with what tells that the thread was kept from running. */
+static uint32_t node_of_wait(struct profile_run *run, const struct thread_wait *wait)
+{
+    static const char preempted[] = "[preempted]", module[] = "[kernel]";
+    struct call_frame frame = {.kind = FRAME_KERNEL};
+    uint32_t node = 0;
+    size_t at;
+    array_bisect(at, run->offset_count, run->offsets[at] < wait->stack);
+    if (wait->stack && at < run->offset_count && run->offsets[at] == wait->stack)
+        node = run->to->samples[at].node;
+    if (!wait->preempted)
+        return node;
+    frame.name = call_profile_add_string(run->to, preempted, sizeof preempted - 1);
+    frame.module = call_profile_add_string(run->to, module, sizeof module - 1);
+    if (frame.name == PROFILE_NOTHING || frame.module == PROFILE_NOTHING)
+        return PROFILE_NOTHING;
+    const uint32_t number = call_profile_add_frame(run->to, &frame);
+    return number == PROFILE_NOTHING ? number : call_profile_add_node(run->to, node, number);
+}
+
+static int add_wait(struct profile_run *run, const struct thread_wait *wait)
+{
+    const struct perf_sample sample = {
+        .pid = wait->pid, .tid = wait->tid, .time_ns = wait->from_ns};
+    const uint32_t life = process_life_at(&run->source->processes->lives, wait->pid,
+                                          (struct life_moment){wait->from_ns, UINT64_MAX});
+    const struct call_sample added = {.time_ns = wait->from_ns,
+                                      .period = wait->to_ns - wait->from_ns,
+                                      .event = (uint32_t)run->to->event_count - 1,
+                                      .thread = thread_of(run, life, &sample),
+                                      .node = node_of_wait(run, wait),
+                                      .waits = true};
+    return added.thread == PROFILE_NOTHING || added.node == PROFILE_NOTHING
+               ? -1
+               : call_profile_add_sample(run->to, &added);
+}
+
+/* Where perf recorded off-CPU time itself, that is it. */
+static int read_switches(struct profile_run *run)
+{
+    struct thread_switches *switches = &run->switches;
+    const struct perf_file *file = file_of(run);
+    if (!thread_switches_are_in(file))
+        return 0;
+    if (thread_switches_read(switches, file))
+        return -1;
+    if (file->has_off_cpu)
+        switches->wait_count = 0;
+    run->to->has_running = switches->source == SWITCHES_RECORDED;
+    run->to->waits =
+        (struct profile_waits){.count = switches->wait_count,
+                               .by_last_sample = switches->wait_count - switches->exact_count -
+                                                 switches->without_stack_count,
+                               .without_stack = switches->without_stack_count,
+                               .open = switches->open_count,
+                               .endless = switches->endless_count,
+                               .not_all = switches->not_all && switches->source == SWITCHES_NONE,
+                               .of_processors = switches->of_processors};
+    return switches->wait_count ? profile_events_add_waiting(run->to) : 0;
+}
+
+/* All stacks are known. */
+static int add_waits(struct profile_run *run)
+{
+    int result = 0;
+    for (size_t i = 0; !result && i < run->switches.wait_count; i++)
+        result = add_wait(run, &run->switches.waits[i]);
+    return result;
+}
+
 /* ---- All of them ---- */
 
 /* Add PERIOD, EVENT's part of SAMPLE, to the profile, with no stack yet, and request the stack. */
@@ -388,11 +475,18 @@ static int add_to_event(struct profile_run *run, const struct perf_sample *sampl
         .life = process_life_at(lives, sample->pid,
                                 (struct life_moment){sample->time_ns, record->number}),
         .number = (uint32_t)run->to->sample_count};
-    const struct call_sample added = {.time_ns = sample->time_ns,
-                                      .period = period,
-                                      .event = event,
-                                      .thread = thread_of(run, asked.life, sample)};
-    if (added.thread == PROFILE_NOTHING || call_profile_add_sample(run->to, &added))
+    struct call_sample added = {
+        .time_ns = sample->time_ns,
+        .period = period,
+        .event = event,
+        .thread = thread_of(run, asked.life, sample),
+        .running = thread_switches_running(&run->switches, sample->time_ns, record->offset)};
+    if (sample->format->off_cpu && sample->time_ns <= INT64_MAX && period < sample->time_ns) {
+        added.waits = true; /* it was taken when the thread was back */
+        added.time_ns -= period;
+    }
+    if (added.thread == PROFILE_NOTHING || call_profile_add_sample(run->to, &added) ||
+        keep_offset(run, record->offset))
         return -1;
     if (asked.life == NO_LIFE)
         return find_stack(run, &asked, NULL);
@@ -464,7 +558,7 @@ static int begin(struct profile_run *run)
     if (call_profile_begin(run->to) || profile_events_add(run->to, file) ||
         space_source_begin(&run->space_source, source->records, source->processes,
                            source->timelines) ||
-        stack_walker_begin(&run->walker, &run->space_source, machine, &walk))
+        stack_walker_begin(&run->walker, &run->space_source, machine, &walk) || read_switches(run))
         return -1;
     return address_names_begin(&run->names, run->to, &run->space_source, &run->walker.files);
 }
@@ -476,6 +570,8 @@ static void end(struct profile_run *run)
     space_source_free(&run->space_source);
     group_counts_free(&run->counts);
     shared_callers_free(&run->shared);
+    thread_switches_free(&run->switches);
+    free(run->offsets);
     free(run->asked);
     free(run->frames);
     free(run->callers);
@@ -491,6 +587,7 @@ int profile_reading_go(struct call_profile *to, const struct profile_source *sou
         result = life_walk_go(&walk);
         run.asked = walk.samples;
     }
+    result = result || add_waits(&run);
     bool wrong = false;
     result = result || profile_events_check_periods(to, &wrong);
     native_files_report(&run.walker.files, findings);

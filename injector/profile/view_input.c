@@ -7,6 +7,7 @@
 #include "injector/profile/profile_events.h"
 #include "injector/profile/profile_reading.h"
 #include "injector/profile/run_file.h"
+#include "injector/profile/waits_text.h"
 #include "injector/recording/default_file.h"
 #include "injector/recording/host/injected_image.h"
 #include "injector/recording/injected_map.h"
@@ -30,9 +31,13 @@ void view_request_begin(struct view_request *request, enum profile_weight weight
 
 static enum profile_weight weight_named(const char *word, struct argp_state *state)
 {
-    if (strcmp(word, "samples") && strcmp(word, "period"))
-        argp_error(state, "--weight is samples or period, not '%s'", printable_copy(word));
-    return strcmp(word, "samples") == 0 ? WEIGHT_SAMPLES : WEIGHT_PERIOD;
+    static const char *const words[] = {
+        [WEIGHT_SAMPLES] = "samples", [WEIGHT_PERIOD] = "period", [WEIGHT_LATENCY] = "latency"};
+    for (size_t i = 0; i < sizeof words / sizeof words[0]; i++)
+        if (strcmp(words[i], word) == 0)
+            return (enum profile_weight)i;
+    argp_error(state, "--weight is samples, period or latency, not '%s'", printable_copy(word));
+    return WEIGHT_PERIOD;
 }
 
 static void take_pid(struct view_request *request, const char *word, struct argp_state *state)
@@ -98,6 +103,12 @@ error_t view_request_take(struct view_request *request, int key, char *argument,
         return 0;
     case VIEW_WEIGHT:
         request->weight = weight_named(argument, state);
+        return 0;
+    case VIEW_LATENCY:
+        request->weight = WEIGHT_LATENCY;
+        return 0;
+    case VIEW_OFF_CPU:
+        request->wish.event = PERF_OFF_CPU_NAME;
         return 0;
     case 'i': /* not diff's, which has no such option */
     case ARGP_KEY_ARG:
@@ -199,10 +210,10 @@ bool view_input_lack(const struct view_input *input, size_t index, char *text, s
     const struct losses *losses = &input->recording.records.losses;
     if (losses_any(losses) && index-- == 0)
         losses_text(losses, text, size);
-    else if (input->cuts.cut && index == 0)
+    else if (input->cuts.cut && index-- == 0)
         cut_chains_text(&input->cuts, text, size);
     else
-        return false;
+        return waits_text(&input->profile, &input->choice, input->shows_waits, index, text, size);
     return true;
 }
 
@@ -238,16 +249,37 @@ static size_t list_events(const struct view_input *input, char *text, size_t byt
     return count;
 }
 
+static bool is_event(const struct view_input *input, size_t event, const char *word)
+{
+    const bool waits = input->profile.events[event].off_cpu;
+    return strcmp(event_name(input, event), word) == 0 ||
+           (waits && strcmp(PERF_OFF_CPU_NAME, word) == 0);
+}
+
+static int refuse_waits(const struct view_input *input, struct findings *findings)
+{
+    return report_failure(
+        findings, "%s: does not tell %s; perfjit record --off-cpu records it", input->path,
+        input->profile.waits.not_all
+            ? "when threads waited: of their switches it has a part (perf record -c 1 has all)"
+        : input->profile.waits.endless
+            ? "when threads were back (perf record --switch-events tells it)"
+            : "when threads waited");
+}
+
 static int choose_event(struct view_input *input, const struct view_request *request,
                         struct findings *findings)
 {
     char events[512];
     size_t count = list_events(input, events, sizeof events, &input->choice.event);
     for (size_t i = 0; request->wish.event && i < input->profile.event_count; i++)
-        if (strcmp(event_name(input, i), request->wish.event) == 0) {
+        if (is_event(input, i, request->wish.event)) {
             input->choice.event = (uint32_t)i;
+            input->shows_waits = input->profile.events[i].off_cpu;
             return 0;
         }
+    if (request->wish.event && strcmp(request->wish.event, PERF_OFF_CPU_NAME) == 0)
+        return refuse_waits(input, findings);
     if (request->wish.event)
         return report_failure(findings, "%s: there is no event '%s'; it has: %s", input->path,
                               request->wish.event, events);
@@ -257,6 +289,16 @@ static int choose_event(struct view_input *input, const struct view_request *req
                        "selects another",
                        input->path, events);
     return 0;
+}
+
+static int check_weight(const struct view_input *input, struct findings *findings)
+{
+    if (input->choice.weight != WEIGHT_LATENCY || input->profile.has_running)
+        return 0;
+    return report_failure(findings,
+                          "%s: --latency: the recording does not tell how many threads ran; perf "
+                          "record --switch-events and perfjit record --off-cpu record it",
+                          input->path);
 }
 
 static int count_totals(struct view_input *input, struct findings *findings)
@@ -313,7 +355,7 @@ int view_input_open(struct view_input *input, const struct view_request *request
         return -1;
     if (!is_kept)
         recording_host_read(&input->host, input->recording.records.file);
-    if (choose_event(input, request, findings) ||
+    if (choose_event(input, request, findings) || check_weight(input, findings) ||
         profile_choice_make(&input->choice, &input->profile, &request->wish,
                             is_kept ? NULL : &input->host, input->path, findings))
         return -1;
@@ -324,11 +366,12 @@ int view_input_open_kept(struct view_input *input, const struct view_request *re
                          struct findings *findings)
 {
     *input = (struct view_input){.path = request->input};
-    input->choice = (struct profile_choice){.weight = WEIGHT_PERIOD};
+    input->choice = (struct profile_choice){
+        .weight = request->weight == WEIGHT_LATENCY ? WEIGHT_LATENCY : WEIGHT_PERIOD};
     interruption_watch_files();
     if (run_file_read(&input->profile, request->input,
-                      request->weight == WEIGHT_PERIOD ? RUN_PERIODS : RUN_COUNTS, findings) ||
-        choose_event(input, request, findings) ||
+                      request->weight == WEIGHT_SAMPLES ? RUN_COUNTS : RUN_PERIODS, findings) ||
+        choose_event(input, request, findings) || check_weight(input, findings) ||
         profile_choice_make(&input->choice, &input->profile, &request->wish, NULL, input->path,
                             findings))
         return -1;

@@ -28,7 +28,9 @@ enum view_option_key {
     VIEW_THREAD,
     VIEW_PROCESS,
     VIEW_PID,
-    VIEW_WEIGHT
+    VIEW_WEIGHT,
+    VIEW_LATENCY,
+    VIEW_OFF_CPU
 };
 #define VIEW_INPUT                                                                                 \
     {                                                                                              \
@@ -60,7 +62,16 @@ enum view_option_key {
          VIEW_WEIGHT,                                                                              \
          "WHAT",                                                                                   \
          0,                                                                                        \
-         "What is added up:\nperiod: the event\nsamples: one for each sample",                     \
+         "What is added up:\nperiod: the event\nsamples: one for each sample\nlatency: the "       \
+         "event, "                                                                                 \
+         "divided by how many threads ran at that moment",                                         \
+         0},                                                                                       \
+        {"latency", VIEW_LATENCY, 0, 0, "As --weight latency", 0},                                 \
+        {"off-cpu",                                                                                \
+         VIEW_OFF_CPU,                                                                             \
+         0,                                                                                        \
+         0,                                                                                        \
+         "Where threads waited, and how long: as --event offcpu-time",                             \
          0},                                                                                       \
         RECORDING_FILE_OPTIONS
 #define VIEW_MESSAGES                                                                              \
@@ -95,10 +106,11 @@ struct view_input {
     struct profile_choice choice;
     struct recording_host host; /* not of a kept run */
     struct cut_chains cuts;
+    bool shows_waits;
 };
 
 /* A sentence about what the numbers lack, number INDEX from 0 on, into TEXT of SIZE bytes: lost
- * samples, chains that are cut.  Returns false after the last. */
+ * samples, chains that are cut, waits without stacks.  Returns false after the last. */
 enum { VIEW_LACK_BYTES = LOSSES_TEXT_BYTES };
 bool view_input_lack(const struct view_input *input, size_t index, char *text, size_t size);
 

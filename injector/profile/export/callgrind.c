@@ -153,9 +153,8 @@ static void put_head(const struct callgrind_output *out)
 {
     const struct export_request *request = out->request;
     const struct call_profile *profile = request->profile;
-    bool is_time = request->choice.weight == WEIGHT_PERIOD &&
-                   request->choice.event < profile->event_count &&
-                   profile->events[request->choice.event].counts_ns;
+    const bool is_time =
+        profile_weight_is_time(profile, request->choice.event, request->choice.weight);
     fputs("# callgrind format\nversion: 1\ncreator: perfjit\n"
           "desc: Trigger: sampled by perf; the counts of calls say nothing\ncmd: ",
           out->stream);

@@ -412,7 +412,8 @@ static void put_sample_column(const struct thread_tables *tables, const char *na
         else if (which == 1)
             json_decimal(tables->json, NULL, ms_of(call_sample_since(sample, tables->first_ns)), 6);
         else if (tables->is_time)
-            json_decimal(tables->json, NULL, ms_of(sample->period), 6);
+            json_decimal(tables->json, NULL,
+                         ms_of(profile_choice_weight(&tables->request->choice, sample)), 6);
         else
             json_number(tables->json, NULL,
                         profile_choice_weight(&tables->request->choice, sample));
@@ -562,8 +563,7 @@ static void put_thread(struct thread_tables *tables)
 /* Whether the weights are those of one event, which counts time. */
 static bool weighs_time(const struct export_request *request)
 {
-    return request->choice.weight == WEIGHT_PERIOD && request->choice.event != PROFILE_ALL &&
-           request->profile->events[request->choice.event].counts_ns;
+    return profile_weight_is_time(request->profile, request->choice.event, request->choice.weight);
 }
 
 /* A sample that counts, to be sorted. */

@@ -170,6 +170,9 @@ static void put_sample(struct pprof_output *out, const struct call_sample *sampl
                        struct memory_file *packed)
 {
     const struct call_profile *profile = out->request->profile;
+    struct profile_choice by_event = out->request->choice;
+    if (by_event.weight == WEIGHT_SAMPLES)
+        by_event.weight = WEIGHT_PERIOD;
     packed->size = 0;
     for (uint32_t node = sample->node; node; node = profile->nodes[node].parent) {
         put_varint(out, packed, location_of(out, node));
@@ -179,7 +182,7 @@ static void put_sample(struct pprof_output *out, const struct call_sample *sampl
     put_bytes(out, &out->part, 1, packed->data, packed->size);
     packed->size = 0;
     put_varint(out, packed, 1);
-    put_varint(out, packed, sample->period);
+    put_varint(out, packed, profile_choice_weight(&by_event, sample));
     put_bytes(out, &out->part, 2, packed->data, packed->size);
     put_labels(out, sample);
     put_part(out, 2);
@@ -336,7 +339,8 @@ static void put_samples(struct pprof_output *out)
         const struct call_sample *sample = &profile->samples[i];
         if (!profile_choice_has(&out->request->choice, sample))
             continue;
-        last = sample->time_ns > last ? sample->time_ns : last;
+        const uint64_t end = sample->time_ns + (sample->waits ? sample->period : 0);
+        last = end > last ? end : last;
         put_sample(out, sample, &packed);
         pack(out, Z_NO_FLUSH);
     }

@@ -86,9 +86,8 @@ static int put_profile(const struct export_request *request, const struct thread
 {
     const struct call_profile *profile = request->profile;
     const struct profile_thread *thread = &profile->threads[sums->thread];
-    const bool is_time = request->choice.weight == WEIGHT_PERIOD &&
-                         request->choice.event != PROFILE_ALL &&
-                         profile->events[request->choice.event].counts_ns;
+    const bool is_time =
+        profile_weight_is_time(profile, request->choice.event, request->choice.weight);
     uint64_t all = 0;
     char *name;
     if (asprintf(&name, "%s %" PRIu32 "/%" PRIu32, call_profile_string(profile, thread->name),

@@ -107,6 +107,16 @@ static void put_tables(const struct flamegraph_request *request, struct json_wri
 
 /* ---- Samples ---- */
 
+/* When SAMPLE was taken, or began to wait, in CHOICE's time, in us since FIRST_NS. */
+static int64_t since_us(const struct profile_choice *choice, const struct call_sample *sample,
+                        uint64_t first_ns)
+{
+    const bool is_early = sample->waits && sample->time_ns < choice->from_ns;
+    const uint64_t begin_ns = is_early ? choice->from_ns : sample->time_ns;
+    return sample->waits ? (int64_t)(begin_ns - first_ns) / 1000
+                         : (int64_t)(call_sample_since(sample, first_ns) / 1000);
+}
+
 /* Samples of CHOICE.  Times are in us since the recording's first sample, as --time has them, each
  * less the one before, which keeps them short. */
 static void put_samples(const struct call_profile *profile, const struct profile_choice *choice,
@@ -121,9 +131,9 @@ static void put_samples(const struct call_profile *profile, const struct profile
         json_begin_array(json, names[column]);
         for (size_t i = 0; i < profile->sample_count; i++) {
             const struct call_sample *sample = &profile->samples[i];
-            const int64_t now = (int64_t)(call_sample_since(sample, first) / 1000);
             if (!profile_choice_has(choice, sample))
                 continue;
+            const int64_t now = since_us(choice, sample, first);
             if (column == TIME)
                 json_difference(json, NULL, now - before);
             else
@@ -214,6 +224,8 @@ static void put_data(const struct flamegraph_request *request, FILE *stream)
     json_end_array(json);
     put_tables(request, json);
     put_samples(profile, &request->choice, json, "samples");
+    if (profile->events[request->choice.event].off_cpu && request->choice.weight != WEIGHT_SAMPLES)
+        json_flag(json, "waits", true);
     put_waiting(request, json);
     if (request->wall_ns)
         json_decimal(json, "start", (double)request->wall_ns / 1e6, 3);

@@ -13,10 +13,9 @@
 
 static double seconds(const struct report_view *view, uint64_t value)
 {
-    bool is_time = view->choice.weight == WEIGHT_PERIOD &&
-                   view->choice.event < view->profile->event_count &&
-                   view->profile->events[view->choice.event].counts_ns;
-    return is_time ? (double)value / 1e9 : (double)value;
+    return profile_weight_is_time(view->profile, view->choice.event, view->choice.weight)
+               ? (double)value / 1e9
+               : (double)value;
 }
 
 static double share(const struct report_view *view, uint64_t value)

@@ -18,16 +18,14 @@ void report_put_share(const struct report_view *view, uint64_t value)
 
 static bool counts_time(const struct report_view *view)
 {
-    return view->choice.weight == WEIGHT_PERIOD &&
-           view->choice.event < view->profile->event_count &&
-           view->profile->events[view->choice.event].counts_ns;
+    return profile_weight_is_time(view->profile, view->choice.event, view->choice.weight);
 }
 
 const char *report_unit(const struct report_view *view)
 {
-    return counts_time(view)                      ? "seconds"
-           : view->choice.weight == WEIGHT_PERIOD ? "count"
-                                                  : "samples";
+    return counts_time(view)                       ? "seconds"
+           : view->choice.weight != WEIGHT_SAMPLES ? "count"
+                                                   : "samples";
 }
 
 void report_put_value(const struct report_view *view, uint64_t value)

@@ -34,15 +34,15 @@ static const struct {
 };
 
 /* 0 or an errno. */
-static int try_event(size_t which)
+static int try_event(uint32_t type, uint64_t config, bool user_only)
 {
-    struct perf_event_attr attr = {.type = tries[which].type,
+    struct perf_event_attr attr = {.type = type,
                                    .size = sizeof attr,
-                                   .config = tries[which].config,
+                                   .config = config,
                                    .sample_period = PERIOD,
                                    .sample_type = PERF_SAMPLE_IP,
                                    .disabled = 1,
-                                   .exclude_kernel = tries[which].user_only,
+                                   .exclude_kernel = user_only,
                                    .exclude_hv = 1};
     int fd = (int)syscall(SYS_perf_event_open, &attr, 0, -1, -1, PERF_FLAG_FD_CLOEXEC);
     if (fd < 0)
@@ -89,6 +89,11 @@ int event_choose(struct event_choice *choice, struct findings *findings)
 {
     int errors[TRIES];
     for (size_t i = 0; i < TRIES; i++)
-        errors[i] = try_event(i);
+        errors[i] = try_event(tries[i].type, tries[i].config, tries[i].user_only);
     return event_choose_by(choice, errors, paranoid_setting(), findings);
+}
+
+bool event_can_sample_switches(void)
+{
+    return try_event(PERF_TYPE_SOFTWARE, PERF_COUNT_SW_CONTEXT_SWITCHES, false) == 0;
 }

@@ -14,6 +14,9 @@ struct event_choice {
  * set: nothing. */
 int event_choose(struct event_choice *choice, struct findings *findings);
 
+/* Whether this user may sample each switch of a thread, which happens in the kernel. */
+bool event_can_sample_switches(void);
+
 /* The result of event_choose if perf_event_open(2) ended with ERROR (0 for success).  The four
  * errors are of cycles and of the clock, with the kernel and (USER) without it. */
 int event_choose_by(struct event_choice *choice, const int errors[4], int paranoid,

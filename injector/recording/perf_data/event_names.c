@@ -39,3 +39,10 @@ const char *event_names_next(struct event_names *names, size_t *bytes)
     *bytes = found ? entry.name_bytes : 0;
     return *bytes && code_name_is_printable(entry.name, *bytes) ? entry.name : NULL;
 }
+
+bool event_name_is(const char *name, size_t bytes, const char *word)
+{
+    const size_t length = strlen(word);
+    return name && bytes >= length && memcmp(name, word, length) == 0 &&
+           (bytes == length || name[length] == ':' || name[length] == '/');
+}

@@ -30,4 +30,7 @@ bool event_names_entry(struct event_names *names, struct event_entry *entry);
 /* The next name, of *BYTES without its NULs; NULL: there is none, or it can't be printed. */
 const char *event_names_next(struct event_names *names, size_t *bytes);
 
+/* Whether NAME is WORD, perhaps with a modifier or terms behind it: WORD:u, WORD/period=1/. */
+bool event_name_is(const char *name, size_t bytes, const char *word);
+
 #endif

@@ -314,15 +314,12 @@ static void read_features(struct perf_file *file, const uint64_t *bits, struct f
 static bool is_off_cpu(const struct perf_file *file, const struct perf_event *event,
                        const char *name, size_t bytes)
 {
-    static const char word[] = "offcpu-time";
-    const size_t length = sizeof word - 1;
     if (event->type != PERF_TYPE_SOFTWARE ||
         perf_get_u64(file->data + event->attr.offset + PERF_ATTR_CONFIG) != PERF_SOFTWARE_OUTPUT)
         return false;
     if (!perf_file_has_feature(file, PERF_FEATURE_EVENT_DESC))
         return true;
-    return name && bytes >= length && memcmp(name, word, length) == 0 &&
-           (bytes == length || name[length] == ':' || name[length] == '/');
+    return event_name_is(name, bytes, PERF_OFF_CPU_NAME);
 }
 
 /* Before 6.16, perf wrote the samples itself, with the thread's own fields and no RAW. */

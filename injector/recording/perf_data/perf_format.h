@@ -12,7 +12,8 @@
  * Entry of attrs: a perf_event_attr, then the section of its event ids (u64 each)
  *      0 u32 type,  4 u32 size,  8 u64 config, 16 u64 sample_period
  *     24 u64 sample_type, 32 u64 read_format
- *     40 u64 flags            bit 1 inherit, bit 18 sample_id_all, bit 25 use_clockid,
+ *     40 u64 flags            bit 1 inherit, bit 10 freq, bit 18 sample_id_all,
+ *                             bit 25 use_clockid, bit 26 context_switch,
  *                             bits 38 and 39 defer_callchain and defer_output
  *     72 u64 branch_sample_type, 80 u64 sample_regs_user, 88 u32 sample_stack_user
  *     92 s32 clockid,  96 u64 sample_regs_intr, 108 u16 sample_max_stack (0: the machine's)
@@ -40,6 +41,9 @@
  *        64 u32 prot, 68 u32 flags, 72 filename, NUL-terminated, padded to 8
  * LOST    8 u64 id, 16 u64 lost: so many records found no room in the kernel's buffer
  * LOST_SAMPLES 8 u64 lost; misc bit 15: the user's own filter left them out
+ * SWITCH  nothing: the thread of its sample_id comes, or with misc bit 13 goes, and with bit 14 had
+ *         more to do (since Linux 4.17)
+ * SWITCH_CPU_WIDE the same; 8 u32 pid, 12 u32 tid of the other one
  * AUX     8 u64 offset, 16 u64 size, 24 u64 flags; bit 0: the trace was cut, its buffer was full
  * TIME_CONV 8 u64 time_shift, 16 u64 time_mult, 24 u64 time_zero, and since perf 5.10
  *        32 u64 time_cycles, 40 u64 time_mask, 48 u8 cap_user_time_zero, 49 u8 cap_user_time_short
@@ -94,6 +98,7 @@ enum {
 /* The offsets of the fields of an entry of attrs. */
 enum {
     PERF_ATTR_CONFIG = 8,
+    PERF_ATTR_PERIOD = 16,
     PERF_ATTR_SAMPLE_TYPE = 24,
     PERF_ATTR_READ_FORMAT = 32,
     PERF_ATTR_FLAGS = 40,
@@ -108,9 +113,12 @@ enum {
 #define PERF_TYPE_SOFTWARE      1 /* of an attr */
 #define PERF_TYPE_TRACEPOINT    2
 #define PERF_SOFTWARE_OUTPUT    10 /* its config: a BPF program writes the samples */
+#define PERF_OFF_CPU_NAME       "offcpu-time" /* one of those */
 #define PERF_ATTR_INHERIT       (UINT64_C(1) << 1)
+#define PERF_ATTR_FREQ          (UINT64_C(1) << 10) /* of its flags */
 #define PERF_ATTR_SAMPLE_ID_ALL (UINT64_C(1) << 18)
 #define PERF_ATTR_USE_CLOCKID   (UINT64_C(1) << 25)
+#define PERF_ATTR_SWITCHES      (UINT64_C(1) << 26)
 #define PERF_ATTR_DEFERS        (UINT64_C(3) << 38)
 
 /* read_format bits */
@@ -143,6 +151,8 @@ enum {
     PERF_RECORD_MMAP2 = 10,
     PERF_RECORD_AUX = 11,
     PERF_RECORD_LOST_SAMPLES = 13,
+    PERF_RECORD_SWITCH = 14,
+    PERF_RECORD_SWITCH_CPU_WIDE = 15,
     PERF_RECORD_NAMESPACES = 16,
     PERF_RECORD_KSYMBOL = 17,
     PERF_RECORD_CALLCHAIN_DEFERRED = 22,
@@ -171,6 +181,8 @@ enum {
     PERF_MISC_MMAP_DATA = 1 << 13,
     PERF_MISC_COMM_EXEC = 1 << 13,
     PERF_MISC_FORK_EXEC = 1 << 13,
+    PERF_MISC_SWITCH_OUT = 1 << 13,
+    PERF_MISC_SWITCH_OUT_PREEMPT = 1 << 14,
     PERF_MISC_MMAP_BUILD_ID = 1 << 14,
     PERF_MISC_LOST_BY_FILTER = 1 << 15,
 };

@@ -286,6 +286,24 @@ static int choose_event(struct record_run *run, struct findings *findings)
     return 0;
 }
 
+/* With its stack a switch is a sample, in the kernel. */
+static void choose_switches(struct record_run *run)
+{
+    if (!run->options->off_cpu)
+        return;
+    const bool has_stacks = event_can_sample_switches();
+    run->switches = has_stacks ? RECORD_SWITCHES_AND_STACKS : RECORD_SWITCHES;
+    if (run->options->quiet)
+        return;
+    if (has_stacks)
+        printable_line(stderr, "perfjit: off-CPU time: each switch of a thread is recorded, with "
+                               "its stack (context-switches)");
+    else
+        printable_line(stderr, "perfjit: off-CPU time: each switch of a thread is recorded "
+                               "(--switch-events); where it waited is told by its last sample "
+                               "before: kernel.perf_event_paranoid=1, or root, permits more");
+}
+
 /* ---- What a run that was ended leaves ---- */
 
 /* SECONDS NANOSECONDS ROOT_BYTES ROOT RECORDING_BYTES RECORDING DIRECTORY */
@@ -472,6 +490,7 @@ static int run_recorder(struct record_run *run, struct findings *findings)
         .event = run->event.event,
         .hz = options->hz,
         .stacks = stacks_of(run),
+        .switches = run->switches,
         .output = run->raw,
         .messages = run->folder.messages,
         .words = (const char *const *)run->environment.words,
@@ -525,9 +544,10 @@ int record_run_go(struct record_run *run, const struct record_options *options,
 {
     *run =
         (struct record_run){.options = options, .recording = {.fd = -1}, .start = left_over_now()};
-    return find_command(run, findings) || choose_event(run, findings) ||
-                   run_folder_make(&run->folder, run->program.command.root, options->keeps,
-                                   findings) ||
+    if (find_command(run, findings) || choose_event(run, findings))
+        return -1;
+    choose_switches(run);
+    return run_folder_make(&run->folder, run->program.command.root, options->keeps, findings) ||
                    set_command(run, findings) || make_raw(run, findings) ||
                    attach_and_record(run, findings)
                ? -1

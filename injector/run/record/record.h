@@ -20,6 +20,7 @@
 struct record_run {
     const struct record_options *options;
     struct event_choice event;
+    enum recorded_switches switches;
     struct program program;
     struct run_folder folder;
     struct runtime_environment environment;

@@ -401,7 +401,7 @@ function startPage() {
         if (lane && event.clientY - box.top >= axisHeight) {
             const n = sampleFrom(whole, lane, at + 1) - 1, sample = lane.samples[Math.max(n, 0)];
             const runs = n >= 0 && at - whole.times[sample] <= 4 * lane.usual;
-            lines.push(threadTitle(lane.thread) + ": " + (runs ? activities[activityOf(whole, sample)] : "does not run"));
+            lines.push(threadTitle(lane.thread) + ": " + (runs ? activities[activityOf(whole, sample)] : waitText(whole, lane, at) || "does not run"));
         }
         if (count < all.length) lines.push(all.length - count + " threads have no room here");
         return lines.join("\n");
@@ -742,6 +742,7 @@ function startPage() {
         if (!whole.difference && framesOfSeveralTiers(whole).includes(1)) addLegend("moved to another tier (time)", "", "moved");
         if (!whole.difference && whole.activities)
             for (const activity of [2, 3]) if (whole.samples.node.some((_, sample) => activityOf(whole, sample) === activity)) addLegend(activities[activity] + " (strip)", activityColour(activity, dark));
+        if (whole.waiting) addLegend("waiting (strip)", waitColour(dark));
     }
 
     if (whole.difference) for (const item of [byId("view").parentElement, byId("scope").parentElement, byId("views")]) item.hidden = true;

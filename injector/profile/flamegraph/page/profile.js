@@ -3,7 +3,8 @@
 // Nodes' columns are texts (numbersOf).
 // data: { unit, strings, frames: {name, module, file, line, column, tier, kind, inlined}, nodes: {parent, frame},
 //         threads: {pid, tid, name, process}, samples: {node, thread, weight, time} (time in us since the recording's first sample, each
-//         less the one before), waiting: the same of off-CPU time, in ns (may be missing), start (the clock at that sample, ms; may be missing), activities: a digit for each sample (may be missing) }
+//         less the one before), waiting: the same of off-CPU time, in ns (may be missing), start (the clock at that sample, ms; may be missing), activities: a digit for each sample (may be missing),
+//         waits: the samples themselves are of off-CPU time (may be missing) }
 function openProfile(data) {
     const times = timesOf(data.samples);
     const parent = numbersOf(data.nodes.parent).map((less, i) => i - less), frame = numbersOf(data.nodes.frame);
@@ -13,7 +14,7 @@ function openProfile(data) {
         last = Math.max(last, time);
     }
     const profile = { ...data, nodes: { parent, frame }, times, first: Math.min(first, last), last: last + 1, depths: depthsOf(parent) };
-    if (data.waiting && data.waiting.node.length) profile.waiting = { ...profile, unit: "ns", samples: data.waiting, times: timesOf(data.waiting), waiting: null };
+    if (data.waiting && data.waiting.node.length) profile.waiting = { ...profile, unit: "ns", samples: data.waiting, times: timesOf(data.waiting), waiting: null, waits: true };
     else profile.waiting = null;
     return profile;
 }

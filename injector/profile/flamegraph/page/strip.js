@@ -60,6 +60,7 @@ function lanesOf(profile) {
         lane.samples.push(i);
         lane.thread = Math.max(lane.thread, thread[i]); // its last name
     }
+    giveWaits(profile, lanes);
     profile.lanes = [...lanes.values()].sort((a, b) => a.pid - b.pid || b.samples.length - a.samples.length);
     for (const lane of profile.lanes) lane.samples.sort((a, b) => profile.times[a] - profile.times[b]);
     setUsualGaps(profile, profile.lanes);
@@ -102,6 +103,7 @@ function drawLanes(profile, width, dark, scale) {
     context.setTransform(scale, 0, 0, scale, 0, 0);
     drawAxis(context, profile, { from: profile.first, to: profile.last, y: 0, width, dark });
     for (let n = 0; n < count; n++) {
+        drawWaits(context, profile, lanes[n], { y: axisHeight + n * height, height, width, dark });
         const columns = laneColumns(profile, lanes[n], profile.first, profile.last, width);
         for (let from = 0; from < width;) {
             let to = from + 1;

@@ -61,6 +61,7 @@ function placeChildren(tree, node) {
 function addWeights(profile, scope, add) {
     const wanted = profile.threads.pid.map((_, thread) => scope.has(thread));
     const { node, thread, weight } = profile.samples, [from, to] = scope.range || [-Infinity, Infinity], { times } = profile;
+    if (profile.waits && scope.range) return addWaits(profile, wanted, scope.range, add);
     for (let i = 0; i < node.length; i++) if (wanted[thread[i]] && times[i] >= from && times[i] < to) add(i, weight[i]);
 }
 

@@ -1,0 +1,66 @@
+// Where threads waited: each wait is a sample that lasts, from its time on, for its weight in ns.
+
+// ADD is told each wait of the threads WANTED and how much of it is in the range.
+function addWaits(profile, wanted, [from, to], add) {
+    const { thread, weight } = profile.samples, { times } = profile;
+    for (let i = 0; i < thread.length; i++) {
+        const end = times[i] + weight[i] / 1000;
+        if (!wanted[thread[i]] || times[i] >= to || end <= from) continue;
+        add(i, times[i] >= from && end <= to ? weight[i] : Math.round((Math.min(end, to) - Math.max(times[i], from)) * 1000));
+    }
+}
+
+// Each lane's waits, by time; a thread that never ran gets a lane. LANES is by the thread's numbers.
+function giveWaits(profile, lanes) {
+    if (!profile.waiting) return;
+    const { pid, tid } = profile.threads, { thread } = profile.waiting.samples, { times } = profile.waiting;
+    for (let i = 0; i < thread.length; i++) {
+        const id = pid[thread[i]] + "." + tid[thread[i]];
+        if (!lanes.has(id)) lanes.set(id, { pid: pid[thread[i]], tid: tid[thread[i]], thread: thread[i], samples: [] });
+        const lane = lanes.get(id);
+        lane.waits = lane.waits || [];
+        lane.waits.push(i);
+    }
+    for (const { waits } of lanes.values()) if (waits) waits.sort((a, b) => times[a] - times[b]);
+}
+
+function waitColour(dark) {
+    return dark ? "#4d4637" : "#efe2b8";
+}
+
+// The waits of LANE below what ran: the columns of which they have the larger part.
+function drawWaits(context, profile, lane, { y, height, width, dark }) {
+    if (!lane.waits) return;
+    const { times, samples } = profile.waiting, scale = width / (profile.last - profile.first), shares = new Float64Array(width);
+    for (const wait of lane.waits) {
+        const from = Math.max((times[wait] - profile.first) * scale, 0), to = Math.min((times[wait] - profile.first + samples.weight[wait] / 1000) * scale, width);
+        for (let column = Math.floor(from); column < to; column++) shares[column] += Math.min(to, column + 1) - Math.max(from, column);
+    }
+    context.fillStyle = waitColour(dark);
+    for (let from = 0; from < width;) {
+        let to = from;
+        while (to < width && shares[to] >= 0.5) to++;
+        if (to > from) context.fillRect(from, y, to - from, height > 3 ? height - 1 : height);
+        from = Math.max(to, from) + 1;
+    }
+}
+
+// What LANE's thread waited in at AT: its innermost function that is compiled, or interpreted, or else the outermost of the kernel's callers.
+// null: it did not wait.
+function waitText(profile, lane, at) {
+    const { waiting } = profile, waits = lane.waits || [];
+    let low = 0, high = waits.length;
+    while (low < high) {
+        const middle = (low + high) >> 1;
+        if (waiting.times[waits[middle]] <= at) low = middle + 1;
+        else high = middle;
+    }
+    const wait = waits[low - 1];
+    if (wait === undefined || waiting.times[wait] + waiting.samples.weight[wait] / 1000 < at) return null;
+    const { parent, frame } = profile.nodes, kindOf = (node) => kinds[profile.frames.kind[frame[node]]], last = waiting.samples.node[wait];
+    let own = last, native = last;
+    while (own && kindOf(own) !== "jit" && kindOf(own) !== "interpreter") own = parent[own];
+    while (native && kindOf(native) === "kernel") native = parent[native];
+    const shown = own || native || last, why = last && frameName(profile, frame[last]) === "[preempted]" ? "waits for a processor" : "waits";
+    return why + " " + amount(profile.waiting, waiting.samples.weight[wait]) + (shown ? " in " + frameName(profile, frame[shown]) : "");
+}
