@@ -48,24 +48,6 @@ function drawAxis(context, profile, { from, to, y, width, dark }) {
     }
 }
 
-// The lanes of all threads, those of one process together.
-function lanesOf(profile) {
-    if (profile.lanes) return profile.lanes;
-    const { pid, tid } = profile.threads, lanes = new Map();
-    const { node, thread } = profile.samples;
-    for (let i = 0; i < node.length; i++) {
-        const id = pid[thread[i]] + "." + tid[thread[i]];
-        if (!lanes.has(id)) lanes.set(id, { pid: pid[thread[i]], tid: tid[thread[i]], thread: thread[i], samples: [] });
-        const lane = lanes.get(id);
-        lane.samples.push(i);
-        lane.thread = Math.max(lane.thread, thread[i]); // its last name
-    }
-    profile.lanes = [...lanes.values()].sort((a, b) => a.pid - b.pid || b.samples.length - a.samples.length);
-    for (const lane of profile.lanes) lane.samples.sort((a, b) => profile.times[a] - profile.times[b]);
-    setUsualGaps(profile, profile.lanes);
-    return profile.lanes;
-}
-
 function activityOf(profile, sample) {
     return profile.activities ? profile.activities.charCodeAt(sample) - 48 : 6;
 }
