@@ -49,6 +49,7 @@ for (const [frame, total] of leaves) {
 if (outermost !== flame.total[0]) throw new Error("time has another sum: " + outermost + " of " + flame.total[0]);
 const matched = matchFrames(profile, "/^(hot|tj::inner)$/");
 if (!(matchedWeight(flame, matched) > flame.total[0] / 3)) throw new Error("nothing is found");
+for (let i = 0; i < flame.count; i++) flame.expand(i);
 for (let i = 1; i < flame.count; i++) if (flame.total[i] && flame.start[i] + flame.total[i] > flame.start[flame.parent[i]] + flame.total[flame.parent[i]])
     throw new Error("a box is outside of its caller's");
 for (const [, sums] of functionTotals(profile, scopes[0])) console.log(sums.self + " " + sums.total + " " + sums.name);
@@ -83,15 +84,14 @@ const all = [...functionTotals(profile, scope).values()].find((sums) => sums.nam
 if (tiers.reduce((sum, [, weight]) => sum + weight, 0) !== all) throw new Error("the tiers are not the whole: " + JSON.stringify(tiers) + " " + all);
 if (!framesOfSeveralTiers(profile)[frame]) throw new Error("the legend does not tell");
 // A caller in another tier than its callee of the same function has not moved.
-const small = openProfile({ unit: "ns", strings: ["", "f", "a", "b"], frames: { name: [1, 1], module: [0, 0], file: [0, 0], line: [0, 0], column: [0, 0], tier: [2, 3], kind: [0, 0], inlined: [0, 0] },
+const smallData = { unit: "ns", strings: ["", "f", "a", "b"], frames: { name: [1, 1], module: [0, 0], file: [0, 0], line: [0, 0], column: [0, 0], tier: [2, 3], kind: [0, 0], inlined: [0, 0] },
     nodes: { parent: [0, 1, 1, 3], frame: [0, 0, 1, 1] }, threads: { pid: [1], tid: [1], name: [0], process: [0] },
-    samples: { node: [1, 2, 1, 3, 1], thread: [0, 0, 0, 0, 0], weight: [1, 1, 1, 1, 1], time: [0, 10, 10, 10, 10] } });
+    samples: { node: [1, 2, 1, 3, 1], thread: [0, 0, 0, 0, 0], weight: [1, 1, 1, 1, 1], time: [0, 10, 10, 10, 10] } }, small = openProfile(smallData);
 const row = timeRows(small, scopesOf(small)[0]).rows[0];
 const found = timeBoxes(small, row, 0, 1000).map((box) => [box.depth, box.frame, box.before].join());
 if (found.join(" ") !== "1,0,-1 2,1,-1 1,1,0 1,0,1") throw new Error(found.join(" "));
 // One of two kinds, of which one alone has a tier, was not compiled anew.
-const other = openProfile({ ...JSON.parse(JSON.stringify({ unit: "ns", strings: small.strings, threads: small.threads, samples: small.samples })),
-    frames: { ...small.frames, tier: [0, 3] }, nodes: { parent: [0, 1, 1, 3], frame: [0, 0, 1, 1] } });
+const other = openProfile({ ...smallData, frames: { ...smallData.frames, tier: [0, 3] } });
 if (framesOfSeveralTiers(other).join() !== "0,0" || framesOfSeveralTiers(small).join() !== "1,1") throw new Error("tiers: " + framesOfSeveralTiers(other));
 END
     node model.js
@@ -231,8 +231,8 @@ END
 @test "each view is drawn whole, at once or frame by frame, and so is what is zoomed in to, and back" {
     cat "$here"/small_browser.js >whole.js
     many_stacks >>whole.js
-    echo 'book.data = JSON.stringify(many);' >>whole.js
-    cat "$here"/../../injector/profile/flamegraph/page/{profile,tree,tiers,filter,strip,colours,format,search,canvas,page}.js >>whole.js
+    echo 'book.data = require("zlib").deflateSync(JSON.stringify(many)).toString("base64");' >>whole.js
+    cat "$here"/../../injector/profile/flamegraph/page/{inflate,profile,tree,tiers,filter,strip,colours,format,search,canvas,page}.js >>whole.js
     cat >>whole.js <<'END'
 const check = (what, isSo) => { if (!isSo) throw new Error(what + ": " + drawnRows().join(" ") + "; " + location.hash + "; " + byName("details").textContent); };
 const full = (from, to, least) => drawnRows().slice(from, to).every((count) => count >= least) && drawnRows().slice(from, to).length === to - from;

@@ -57,8 +57,8 @@ const waiting = { node: [stack(...head, own), stack(long)], thread: [0, 1], weig
 const data = { unit: "ns", strings, frames, nodes, threads: { pid: [10, 10], tid: [10, 11], name: [text("main"), text("worker")], process: [text("main"), text("main")] }, samples,
     start: Date.UTC(2026, 0, 2, 3, 4, 5, 250), waiting,
     activities: samples.node.map((node, i) => samples.thread[i] ? 3 : [0, 1, 4, 5, 6][frames.kind[nodes.frame[node]]]).join("") };
-const json = JSON.stringify(data).replace(/</g, "\\u003c");
-fs.writeFileSync("page.html", fs.readFileSync("any.html", "utf8").replace(/(id="data">\n)[^]*?(<\/script>)/, (_, begin, end) => begin + json + "\n" + end));
+const packed = require("zlib").deflateSync(JSON.stringify(data)).toString("base64");
+fs.writeFileSync("page.html", fs.readFileSync("any.html", "utf8").replace(/(id="data">\n)[^]*?(<\/script>)/, (_, begin, end) => begin + packed + "\n" + end));
 END
 }
 

@@ -3,6 +3,7 @@
 
 #include "injector/profile/activity.h"
 #include "injector/profile/flamegraph/markup.h"
+#include "injector/profile/flamegraph/packed_data.h"
 #include "injector/profile/flamegraph/page_parts.h"
 #include "injector/text/base64.h"
 #include "injector/text/json_writer.h"
@@ -273,9 +274,14 @@ static void put_part(const struct flamegraph_request *request, FILE *stream, con
         }
 }
 
-void flamegraph_page_write(const struct flamegraph_request *request, FILE *stream)
+int flamegraph_page_write(const struct flamegraph_request *request, FILE *stream)
 {
     put_part(request, stream, page_begin);
-    put_data(request, stream);
+    FILE *data = packed_data_open(stream);
+    if (!data)
+        return -1;
+    put_data(request, data);
+    fclose(data);
     put_part(request, stream, page_end);
+    return 0;
 }

@@ -1,7 +1,7 @@
 // The page: what is shown, what is clicked and typed, and the link that holds it.
 function startPage() {
     const byId = (id) => document.getElementById(id);
-    const whole = openProfile(JSON.parse(byId("data").textContent));
+    const whole = openProfile(unpackData(byId("data").textContent));
     let profile = whole; // what the filters leave of it
     const scopes = scopesOf(whole);
     const [stage, canvas, tip, details, strip] = ["stage", "canvas", "tip", "details", "strip"].map(byId);
@@ -9,8 +9,11 @@ function startPage() {
     let state = readHash();
     let shown = null; // {boxes drawn, what all of them have; of the time view: span}
     let focus = 0;
-    let cache = {};
+    let cache = {}; // what is made of one scope, range and filters: trees by view, and what is known of them
+    let making = null; // the tree that is not there yet: {key, steps}
     let lanes = null; // the strip's picture
+    let colours = null, isDarkNow = false; // of all frames
+    let matches = {}; // which frames the text that is searched for matches
     let drag = null; // what the mouse is drawn across: {canvas, from, to} in us
     let isToBeShown = false; // what the last frame had no time for
     let drawnAt = -Infinity;
@@ -71,31 +74,51 @@ function startPage() {
         return state.range ? { ...scope, range: state.range } : scope;
     }
 
-    function takeProfile() {
-        const source = state.view === "waiting" ? whole.waiting : whole, key = [source === whole, state.hide.join("."), state.fold.join(".")].join("|");
-        if (filtered.size > 6) filtered.clear();
-        if (!filtered.has(key)) filtered.set(key, filterProfile(source, state.hide, state.fold));
-        profile = filtered.get(key);
-        return key;
+    const treeMakers = { flame: flameTreeSteps, inverted: invertedTreeSteps, time: timeRowSteps };
+
+    function treeView() {
+        return state.view === "waiting" ? "flame" : state.view; // of another profile
     }
 
-    // What is made of a scope is kept as long as it is shown: to make the trees takes longer than to draw them.
-    function treeNow() {
-        const key = [takeProfile(), state.scope, state.range || ""].join("|");
+    // What the address says is made in steps, and until all of it is there the last picture stays. It is kept as long as it is shown: to
+    // make the trees takes longer than to draw them. Returns whether it is there.
+    function takeTree(hasTime) {
+        const key = [state.view === "waiting", state.hide.join("."), state.fold.join("."), state.scope, state.range || ""].join("|"), view = treeView();
+        if (cache.key === key && cache.trees[view]) return true;
+        if (!making || making.key !== key + view) making = { key: key + view, steps: treeSteps(key, view) };
+        do {
+            if (!making.steps.next().done) continue;
+            making = null;
+            return true;
+        } while (hasTime());
+        return false;
+    }
+
+    function* treeSteps(key, view) {
+        const source = state.view === "waiting" ? whole.waiting : whole, { hide, fold } = state, scope = scopeNow(), filters = [source === whole, hide.join("."), fold.join(".")].join("|");
+        const own = cache.key === key ? profile : filtered.get(filters) || (yield* filterSteps(source, hide, fold));
+        const tree = yield* treeMakers[view](own, scope);
+        if (filtered.size > 6) filtered.clear();
+        filtered.set(filters, own);
+        profile = own;
         if (cache.key !== key) {
-            cache = { key, trees: {} };
+            cache = { key, scope, trees: {} };
             makeAhead(cache);
         }
+        cache.trees[view] = tree;
+        drawnAt = performance.now(); // it is drawn when all in sight is there, or what there is after a while
+    }
+
+    function treeNow() {
+        takeTree(() => true);
         if (cache.view !== state.view) focus = 0;
         cache.view = state.view;
-        return treeFor(state.view);
+        return cache.trees[treeView()];
     }
 
     // The time view shows all time, and the range in it.
     function treeFor(view) {
-        if (view === "waiting") view = "flame"; // of another profile
-        const make = { flame: flameTree, inverted: invertedTree, time: timeRows }[view];
-        return cache.trees[view] = cache.trees[view] || make(profile, scopeNow());
+        return cache.trees[view] = cache.trees[view] || finish(treeMakers[view](profile, cache.scope));
     }
 
     // The other views and what a tooltip needs, in pieces, while nobody waits for anything.
@@ -103,27 +126,31 @@ function startPage() {
         if (whole.difference || state.view === "waiting" || !globalThis.requestIdleCallback) return;
         const steps = otherViews();
         const go = (idle) => {
-            while (cache === own && idle.timeRemaining() > 2) if (steps.next().done) return;
+            while (cache === own && !making && idle.timeRemaining() > 2) if (steps.next().done) return;
             if (cache === own) requestIdleCallback(go);
         };
         requestIdleCallback(go);
     }
 
+    function* ahead(view) {
+        const tree = cache.trees[view] || (yield* treeMakers[view](profile, cache.scope));
+        return cache.trees[view] = cache.trees[view] || tree;
+    }
+
     function* otherViews() {
-        yield treeFor("inverted");
-        yield* nodesInSight(treeFor("inverted"), 0, stage.clientWidth, leastWidth);
-        yield treeFor("flame");
+        yield* nodesInSight(yield* ahead("inverted"), 0, stage.clientWidth, leastWidth);
+        yield* ahead("flame");
         while (!takeTotalStep()) yield;
-        yield treeFor("time");
-        for (const row of treeFor("time").rows)
-            for (const part = partOf(row, wholeTime(treeFor("time"))); part.steps; takeStep(part)) yield;
+        const time = yield* ahead("time");
+        for (const row of time.rows)
+            for (const part = partOf(row, wholeTime(time)); part.steps; takeStep(part)) yield;
     }
 
     // The node that the frames of the link's path lead to.
     function zoomed(tree) {
         let node = 0;
         for (const frame of state.path) {
-            if (tree.expand) tree.expand(node);
+            tree.expand(node);
             const next = childrenOf(tree, node).find((child) => tree.frame[child] === frame);
             if (!next) break;
             node = next;
@@ -139,15 +166,15 @@ function startPage() {
 
     function takeColours() {
         const dark = isDark();
-        if (cache.colours && cache.dark === dark) return;
-        cache.colours = frameColours(profile, dark);
-        cache.dark = dark;
+        if (colours && isDarkNow === dark) return;
+        colours = frameColours(whole, dark);
+        isDarkNow = dark;
     }
 
     function style(frame, matched, node) {
-        const dark = cache.dark;
+        const dark = isDarkNow;
         const dim = matched && !matched[frame];
-        const own = profile.difference ? differenceColour(profile.difference, node, dark) : cache.colours[frame];
+        const own = profile.difference ? differenceColour(profile.difference, node, dark) : colours[frame];
         return { fill: dim ? (dark ? "#33343a" : "#e9e6df") : own, text: dark ? "#f2efe9" : "#1a1917",
             inlined: profile.frames.inlined[frame], mark: dim ? null : dark ? "#fff" : "#000", hatch: dark ? "rgba(255,255,255,.55)" : "rgba(0,0,0,.45)",
             outline: matched && matched[frame] ? (dark ? "#d9a5ff" : "#8a2be2") : profile.difference ? differenceOutline(profile.difference, node, dark) : null };
@@ -159,14 +186,15 @@ function startPage() {
         if (document.activeElement !== byId("search")) byId("search").value = state.search;
         if (document.activeElement !== byId("range")) byId("range").value = state.range ? rangeText(state.range) : "";
         byId("alltime").hidden = !state.range;
-        const tree = treeNow();
-        const matched = matchedNow();
-        takeColours();
+        showPressed();
         const hasTime = makeBudget();
+        if (!takeTree(hasTime)) return;
+        const tree = treeNow(), matched = matchedNow();
+        takeColours();
         if (state.view === "time") showTime(tree, matched, hasTime);
         else showTree(tree, matched, hasTime);
         showFound(matched, hasTime);
-        showFilters();
+        showHidden();
         showStrip();
         describe(shown.boxes.find((box) => box.id === focus) || null);
     }
@@ -203,21 +231,21 @@ function startPage() {
         }, hasTime);
         showCrumbs(tree, root);
         if (canWait()) return;
-        const surface = sizeCanvas(canvas, stage, (tree.expand ? deepest - above : tree.below[root]) + 1);
+        const surface = sizeCanvas(canvas, stage, (tree.isInverted ? deepest - above : tree.below[root]) + 1);
         const styles = []; // a frame has many boxes
         shown = { boxes: [], all: tree.total[0] };
         for (const [node, x, width] of inSight) put(node, x, width);
         endDrawing(surface);
         function put(node, x, width) {
             const y = (tree.depth[node] - above) * rowHeight - surface.top;
-            const box = { id: node, frame: tree.frame[node], x, y, width, total: tree.total[node], self: tree.expand ? undefined : tree.self[node] };
+            const box = { id: node, frame: tree.frame[node], x, y, width, total: tree.total[node], self: tree.isInverted ? undefined : tree.self[node] };
             shown.boxes.push(box);
             if (node === 0) drawBox(surface, box, profile.difference ? "all" : titleNow(), plain());
             else {
                 const looks = profile.difference ? node : box.frame; // of a difference each box has its own colour
                 const usual = styles[looks] = styles[looks] || style(box.frame, matched, node);
                 const isWide = width >= leastText;
-                drawBox(surface, box, isWide ? frameName(profile, box.frame) : "", node === focus ? { ...usual, outline: cache.dark ? "#fff" : "#000" } : usual,
+                drawBox(surface, box, isWide ? frameName(profile, box.frame) : "", node === focus ? { ...usual, outline: isDarkNow ? "#fff" : "#000" } : usual,
                     isWide ? shortPlace(profile, box.frame) : "");
             }
         }
@@ -247,7 +275,7 @@ function startPage() {
 
     // Of what is no frame: the root, a thread's line.
     function plain() {
-        return { fill: cache.dark ? "#3a3b40" : "#e1ddd4", text: cache.dark ? "#fff" : "#000" };
+        return { fill: isDarkNow ? "#3a3b40" : "#e1ddd4", text: isDarkNow ? "#fff" : "#000" };
     }
 
     function wholeTime(time) {
@@ -276,7 +304,7 @@ function startPage() {
             partOf(row, span).boxes.forEach(putPart);
         }
         endDrawing(surface);
-        drawAxis(surface.context, whole, { from, to, y: 0, width: surface.width, dark: cache.dark });
+        drawAxis(surface.context, whole, { from, to, y: 0, width: surface.width, dark: isDarkNow });
         drawRange(surface.context, drag && drag.canvas === canvas ? [drag.from, drag.to] : state.range, span, surface.width, axisHeight, surface.height);
         function putPart(part) {
             const x = (part.from - from) * scale, width = (part.to - part.from) * scale, y = (part.depth + 1) * rowHeight - surface.top;
@@ -296,10 +324,10 @@ function startPage() {
     function drawRange(context, range, [from, to], width, top, bottom) {
         if (!range) return;
         const at = (us) => Math.max(0, Math.min(width, (us - from) / (to - from) * width)), [left, right] = range.map(at);
-        context.fillStyle = cache.dark ? "rgba(0,0,0,.55)" : "rgba(255,255,255,.65)";
+        context.fillStyle = isDarkNow ? "rgba(0,0,0,.55)" : "rgba(255,255,255,.65)";
         context.fillRect(0, top, left, bottom - top);
         context.fillRect(right, top, width - right, bottom - top);
-        context.fillStyle = cache.dark ? "#d9a5ff" : "#8a2be2";
+        context.fillStyle = isDarkNow ? "#d9a5ff" : "#8a2be2";
         context.fillRect(left - 1, 0, 2, bottom);
         context.fillRect(right - 1, 0, 2, bottom);
     }
@@ -323,7 +351,7 @@ function startPage() {
     function scopeWeight() {
         if (cache.weight === undefined) {
             cache.weight = 0;
-            addWeights(profile, scopeNow(), (i, weight) => { cache.weight += weight; });
+            addWeights(profile, cache.scope, (i, weight) => { cache.weight += weight; });
         }
         return cache.weight;
     }
@@ -333,8 +361,8 @@ function startPage() {
     function showStrip() {
         strip.hidden = !!whole.difference || !hasTimes(whole);
         if (strip.hidden) return;
-        const width = Math.max(Math.round(stage.clientWidth), 100), scale = devicePixelRatio || 1, key = [width, scale, cache.dark].join();
-        if (!lanes || lanes.key !== key) lanes = { key, picture: drawLanes(whole, width, cache.dark, scale), looks: "" };
+        const width = Math.max(Math.round(stage.clientWidth), 100), scale = devicePixelRatio || 1, key = [width, scale, isDarkNow].join();
+        if (!lanes || lanes.key !== key) lanes = { key, picture: drawLanes(whole, width, isDarkNow, scale), looks: "" };
         const range = drag && drag.canvas === strip ? [drag.from, drag.to] : state.range;
         const span = state.view === "time" && state.span.length === 2 ? state.span : null, looks = [range || "", span || ""].join("|");
         if (lanes.looks === looks) return;
@@ -347,7 +375,7 @@ function startPage() {
         drawRange(context, range, all, width, 0, lanes.picture.height / scale);
         if (!span) return;
         const [left, right] = span.map((us) => (us - all[0]) / (all[1] - all[0]) * width);
-        context.strokeStyle = cache.dark ? "#fff" : "#000";
+        context.strokeStyle = isDarkNow ? "#fff" : "#000";
         context.strokeRect(left + 0.5, 0.5, Math.max(right - left - 1, 2), lanes.picture.height / scale - 1);
     }
 
@@ -394,7 +422,7 @@ function startPage() {
     }
 
     function laneTip(event) {
-        const box = strip.getBoundingClientRect(), all = lanesOf(whole), { height, count } = laneSizes(all.length);
+        const box = strip.getBoundingClientRect(), all = lanesWithWaits(whole), { height, count } = laneSizes(all.length);
         const lane = all[Math.floor((event.clientY - box.top - axisHeight) / height)], at = timeAt(event, strip, spanOf(strip));
         const lines = [secondsText(at, (whole.last - whole.first) / 1000)];
         if (whole.start !== undefined) lines[0] += "  " + clockText(whole.start, at, 1000);
@@ -433,7 +461,8 @@ function startPage() {
     // ---- Find ----
 
     function matchedNow() {
-        if (!cache.found || cache.found.text !== state.search) cache.found = { text: state.search, frames: matchFrames(profile, state.search), at: -1 };
+        if (matches.text !== state.search) matches = { text: state.search, frames: matchFrames(whole, state.search) };
+        if (!cache.found || cache.found.text !== state.search) cache.found = { ...matches, at: -1 };
         return cache.found.frames;
     }
 
@@ -520,8 +549,11 @@ function startPage() {
 
     // ---- Filters ----
 
-    function showFilters() {
+    function showPressed() {
         for (const button of filterButtons) button.setAttribute("aria-pressed", String(state[button.kind].includes(button.word)));
+    }
+
+    function showHidden() {
         if (cache.hidden === undefined) cache.hidden = hiddenText();
         byId("hidden").textContent = cache.hidden;
         byId("hidden").hidden = !cache.hidden;
@@ -529,7 +561,7 @@ function startPage() {
 
     function hiddenText() {
         if (!state.hide.length || whole.difference) return "";
-        const { of, all } = hiddenWeight(profile, scopeNow()), total = scopeWeight();
+        const { of, all } = hiddenWeight(profile, cache.scope), total = scopeWeight();
         const parts = hideable.map((word, i) => [word === "others" ? "others' code" : word, of[i]]).filter(([, weight]) => weight);
         return percent(all, total) + " of the time is that of hidden functions, and stands with their callers" +
             (parts.length ? ": " + parts.map(([word, weight]) => word + " " + percent(weight, total)).join(", ") : "") + ".";
@@ -752,6 +784,8 @@ function startPage() {
     addFilters("hide", hideable);
     addFilters("fold", foldable);
     drawLegend();
+    treeNow();
+    drawnAt = -Infinity;
     show();
 }
 

@@ -48,25 +48,6 @@ function drawAxis(context, profile, { from, to, y, width, dark }) {
     }
 }
 
-// The lanes of all threads, those of one process together.
-function lanesOf(profile) {
-    if (profile.lanes) return profile.lanes;
-    const { pid, tid } = profile.threads, lanes = new Map();
-    const { node, thread } = profile.samples;
-    for (let i = 0; i < node.length; i++) {
-        const id = pid[thread[i]] + "." + tid[thread[i]];
-        if (!lanes.has(id)) lanes.set(id, { pid: pid[thread[i]], tid: tid[thread[i]], thread: thread[i], samples: [] });
-        const lane = lanes.get(id);
-        lane.samples.push(i);
-        lane.thread = Math.max(lane.thread, thread[i]); // its last name
-    }
-    giveWaits(profile, lanes);
-    profile.lanes = [...lanes.values()].sort((a, b) => a.pid - b.pid || b.samples.length - a.samples.length);
-    for (const lane of profile.lanes) lane.samples.sort((a, b) => profile.times[a] - profile.times[b]);
-    setUsualGaps(profile, profile.lanes);
-    return profile.lanes;
-}
-
 function activityOf(profile, sample) {
     return profile.activities ? profile.activities.charCodeAt(sample) - 48 : 6;
 }
@@ -96,7 +77,7 @@ function laneSizes(count) {
 
 // The part of the strip that stays while ranges are selected, as a picture.
 function drawLanes(profile, width, dark, scale) {
-    const lanes = lanesOf(profile), { height, count } = laneSizes(lanes.length);
+    const lanes = lanesWithWaits(profile), { height, count } = laneSizes(lanes.length);
     const picture = document.createElement("canvas");
     [picture.width, picture.height] = [Math.round(width * scale), Math.round((axisHeight + count * height) * scale)];
     const context = picture.getContext("2d");

@@ -10,18 +10,20 @@ function addWaits(profile, wanted, [from, to], add) {
     }
 }
 
-// Each lane's waits, by time; a thread that never ran gets a lane. LANES is by the thread's numbers.
-function giveWaits(profile, lanes) {
-    if (!profile.waiting) return;
+// All lanes, each with its waits by time; a thread that never ran has one, too.
+function lanesWithWaits(profile) {
+    const lanes = lanesOf(profile);
+    if (!profile.waiting || profile.waitingLanes) return profile.waitingLanes || lanes;
     const { pid, tid } = profile.threads, { thread } = profile.waiting.samples, { times } = profile.waiting;
+    const usual = lanes.length ? lanes[0].usual : 1000, byId = new Map();
+    for (const lane of lanes) byId.set(lane.pid + "." + lane.tid, { ...lane, waits: [] });
     for (let i = 0; i < thread.length; i++) {
         const id = pid[thread[i]] + "." + tid[thread[i]];
-        if (!lanes.has(id)) lanes.set(id, { pid: pid[thread[i]], tid: tid[thread[i]], thread: thread[i], samples: [] });
-        const lane = lanes.get(id);
-        lane.waits = lane.waits || [];
-        lane.waits.push(i);
+        if (!byId.has(id)) byId.set(id, { pid: pid[thread[i]], tid: tid[thread[i]], thread: thread[i], samples: [], waits: [], usual });
+        byId.get(id).waits.push(i);
     }
-    for (const { waits } of lanes.values()) if (waits) waits.sort((a, b) => times[a] - times[b]);
+    for (const { waits } of byId.values()) waits.sort((a, b) => times[a] - times[b]);
+    return profile.waitingLanes = [...byId.values()].sort((a, b) => a.pid - b.pid || b.samples.length - a.samples.length);
 }
 
 function waitColour(dark) {
