@@ -286,22 +286,34 @@ static int choose_event(struct record_run *run, struct findings *findings)
     return 0;
 }
 
-/* With its stack a switch is a sample, in the kernel. */
+/* C libraries keep no frame pointers in the functions that wait, so by these the callers would be
+ * missing. */
+static const char *switches_event(const struct record_run *run)
+{
+    const char *stacks = stacks_of(run);
+    const bool is_chosen = run->options->stacks && !*run->options->stacks;
+    return is_chosen && strcmp(stacks, "fp") == 0
+               ? "context-switches/period=1,call-graph=dwarf,stack-size=16384/"
+               : "context-switches/period=1/";
+}
+
+/* A switch happens in the kernel: so would a sample of it. */
 static void choose_switches(struct record_run *run)
 {
     if (!run->options->off_cpu)
         return;
-    const bool has_stacks = event_can_sample_switches();
-    run->switches = has_stacks ? RECORD_SWITCHES_AND_STACKS : RECORD_SWITCHES;
+    run->switches = event_can_sample_switches() ? switches_event(run) : NULL;
     if (run->options->quiet)
         return;
-    if (has_stacks)
-        printable_line(stderr, "perfjit: off-CPU time: each switch of a thread is recorded, with "
-                               "its stack (context-switches)");
+    if (run->switches)
+        printable_line(stderr,
+                       "perfjit: off-CPU time: each switch of a thread is recorded, with its "
+                       "stack: %s",
+                       run->switches);
     else
         printable_line(stderr, "perfjit: off-CPU time: each switch of a thread is recorded "
-                               "(--switch-events); where it waited is told by its last sample "
-                               "before: kernel.perf_event_paranoid=1, or root, permits more");
+                               "(--switch-events), and where it waited is told by its last sample "
+                               "before; root, or kernel.perf_event_paranoid=1, gets the stacks");
 }
 
 /* ---- What a run that was ended leaves ---- */
@@ -491,6 +503,7 @@ static int run_recorder(struct record_run *run, struct findings *findings)
         .hz = options->hz,
         .stacks = stacks_of(run),
         .switches = run->switches,
+        .has_switches = options->off_cpu,
         .output = run->raw,
         .messages = run->folder.messages,
         .words = (const char *const *)run->environment.words,

@@ -20,7 +20,7 @@
 struct record_run {
     const struct record_options *options;
     struct event_choice event;
-    enum recorded_switches switches;
+    const char *switches; /* the event that samples switches of threads; NULL: none */
     struct program program;
     struct run_folder folder;
     struct runtime_environment environment;

@@ -277,9 +277,8 @@ static void perf_words(const struct recorder_request *request, struct command_li
     for (size_t i = 0; i < sizeof first / sizeof first[0]; i++)
         command_line_add(line, first[i]);
     command_line_add_option(line, "-e", request->event);
-    if (request->switches == RECORD_SWITCHES_AND_STACKS)
-        command_line_add_option(line, "-e", "context-switches/period=1/");
-    if (request->switches != RECORD_NO_SWITCHES)
+    command_line_add_option(line, "-e", request->switches);
+    if (request->has_switches)
         command_line_add(line, "--switch-events");
     command_line_add_option(line, "-F", request->hz);
     command_line_add_option(line, "--call-graph", request->stacks);

@@ -24,15 +24,13 @@ struct processor_use {
 /* All but the time is 0 where /proc/stat can't be read. */
 struct processor_use processor_use_now(void);
 
-/* What is recorded of the switches of threads. */
-enum recorded_switches { RECORD_NO_SWITCHES, RECORD_SWITCHES, RECORD_SWITCHES_AND_STACKS };
-
 struct recorder_request {
-    const char *perf;   /* the program */
-    const char *event;  /* as its -e takes it */
-    const char *hz;     /* as its -F does */
-    const char *stacks; /* as its --call-graph does; NULL: none */
-    enum recorded_switches switches;
+    const char *perf;         /* the program */
+    const char *event;        /* as its -e takes it */
+    const char *hz;           /* as its -F does */
+    const char *stacks;       /* as its --call-graph does; NULL: none */
+    const char *switches;     /* an event that samples switches of threads; NULL: none */
+    bool has_switches;        /* they are recorded, with it or without */
     const char *output;       /* where it writes */
     const char *messages;     /* the file for its output */
     const char *const *words; /* the command, up to a NULL; or NULL */
