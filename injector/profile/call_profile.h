@@ -67,6 +67,13 @@ struct profile_thread {
     uint32_t process; /* the last that its main thread had in this life (thread_names.h) */
 };
 
+/* What the program said that it did (marker_file.h). */
+struct profile_span {
+    uint64_t from_ns, to_ns;
+    uint32_t name;
+    uint32_t pid, tid; /* 0: any; all of the process */
+};
+
 struct profile_event {
     uint32_t name;
     bool counts_ns; /* its period is a time, in ns: cpu-clock and task-clock */
@@ -112,6 +119,8 @@ struct call_profile {
     size_t thread_count, thread_capacity;
     struct profile_event *events;
     size_t event_count, event_capacity;
+    struct profile_span *spans; /* by time */
+    size_t span_count, span_capacity;
     uint32_t *changed; /* strings: modules of which another file ran than the one that is there */
     size_t changed_count, changed_capacity;
     bool has_long_chains; /* some may be cut: cut_chains_count tells */

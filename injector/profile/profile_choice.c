@@ -24,15 +24,32 @@ static bool has_time(const struct call_sample *sample)
     return sample->time_ns && sample->time_ns <= INT64_MAX;
 }
 
-/* A wait is in a range if a part of it is. */
+/* How much of the time that SAMPLE's thread waited is counted. */
+static uint64_t waited_ns(const struct profile_choice *choice, const struct call_sample *sample)
+{
+    uint64_t from = sample->time_ns, to = sample->time_ns + sample->period;
+    if (choice->to_ns) {
+        from = from < choice->from_ns ? choice->from_ns : from;
+        to = to > choice->to_ns ? choice->to_ns : to;
+    }
+    if (to <= from)
+        return 0;
+    return choice->moments ? span_moments_within(choice->moments, sample->thread, from, to)
+                           : to - from;
+}
+
 static bool is_in_time(const struct profile_choice *choice, const struct call_sample *sample)
 {
-    if (!choice->to_ns)
+    if (!choice->to_ns && !choice->moments)
         return true;
-    if (!has_time(sample) || sample->time_ns >= choice->to_ns)
+    if (!has_time(sample))
         return false;
-    return sample->waits ? sample->time_ns + sample->period > choice->from_ns
-                         : sample->time_ns >= choice->from_ns;
+    if (sample->waits)
+        return waited_ns(choice, sample) != 0;
+    return (!choice->to_ns ||
+            (sample->time_ns >= choice->from_ns && sample->time_ns < choice->to_ns)) &&
+           (!choice->moments ||
+            span_moments_have(choice->moments, sample->thread, sample->time_ns));
 }
 
 bool profile_choice_has(const struct profile_choice *choice, const struct call_sample *sample)
@@ -72,12 +89,7 @@ uint64_t call_sample_since(const struct call_sample *sample, uint64_t first_ns)
 uint64_t profile_choice_period(const struct profile_choice *choice,
                                const struct call_sample *sample)
 {
-    uint64_t from = sample->time_ns, to = sample->time_ns + sample->period;
-    if (!sample->waits || !choice->to_ns)
-        return sample->period;
-    from = from < choice->from_ns ? choice->from_ns : from;
-    to = to > choice->to_ns ? choice->to_ns : to;
-    return to > from ? to - from : 0;
+    return sample->waits ? waited_ns(choice, sample) : sample->period;
 }
 
 /* Rounded: counts of single things are small. */
@@ -111,6 +123,10 @@ void profile_choice_free(struct profile_choice *choice)
 {
     free(choice->left_out);
     choice->left_out = NULL;
+    if (choice->moments)
+        span_moments_free(choice->moments);
+    free(choice->moments);
+    choice->moments = NULL;
 }
 
 /* ---- Times as they are written ---- */
@@ -321,6 +337,48 @@ static int choose_threads(struct profile_choice *choice, const struct call_profi
                           processes ? "process" : "thread", word, names);
 }
 
+/* ---- Spans ---- */
+
+/* The names of spans, for a person, each once. */
+static void list_spans(const struct call_profile *profile, char *text, size_t bytes)
+{
+    bool *listed = calloc(profile->string_count + 1, sizeof *listed);
+    text[0] = '\0';
+    for (size_t i = 0; listed && i < profile->span_count; i++) {
+        const uint32_t name = profile->spans[i].name;
+        const size_t used = strlen(text);
+        if (listed[name])
+            continue;
+        listed[name] = true;
+        if (used + 64 > bytes) {
+            snprintf(text + used, bytes - used, ", ...");
+            break;
+        }
+        snprintf(text + used, bytes - used, "%s%.48s", used ? ", " : "",
+                 call_profile_string(profile, name));
+    }
+    free(listed);
+}
+
+static int choose_spans(struct profile_choice *choice, const struct call_profile *profile,
+                        const char *word, const char *path, struct findings *findings)
+{
+    char names[LIST_BYTES];
+    bool found;
+    choice->moments = calloc(1, sizeof *choice->moments);
+    if (!choice->moments || span_moments_find(choice->moments, profile, word, &found))
+        return report_failure(findings, "out of memory");
+    if (found)
+        return 0;
+    if (!profile->span_count)
+        return report_failure(findings,
+                              "%s: has no spans: no process mapped a marker-PID.txt that is there; "
+                              "--spans FILE names one",
+                              path);
+    list_spans(profile, names, sizeof names);
+    return report_failure(findings, "%s: has no span '%s'; it has: %s", path, word, names);
+}
+
 int profile_choice_make(struct profile_choice *choice, const struct call_profile *profile,
                         const struct profile_wish *wish, const struct recording_host *host,
                         const char *path, struct findings *findings)
@@ -330,5 +388,7 @@ int profile_choice_make(struct profile_choice *choice, const struct call_profile
         return -1;
     if (wish->process && choose_threads(choice, profile, wish->process, true, path, findings))
         return -1;
-    return wish->thread ? choose_threads(choice, profile, wish->thread, false, path, findings) : 0;
+    if (wish->thread && choose_threads(choice, profile, wish->thread, false, path, findings))
+        return -1;
+    return wish->span ? choose_spans(choice, profile, wish->span, path, findings) : 0;
 }

@@ -4,7 +4,7 @@
 #define PERFJIT_PROFILE_CHOICE_H
 
 #include "injector/findings/findings.h"
-#include "injector/profile/call_profile.h"
+#include "injector/profile/profile_spans.h"
 
 struct recording_host;
 
@@ -21,6 +21,7 @@ struct profile_choice {
     enum profile_weight weight;
     uint64_t from_ns, to_ns; /* a sample at to_ns is out, that ranges add up; 0, 0: all are in */
     bool *left_out;          /* by thread; NULL: none is */
+    struct span_moments *moments; /* these alone; NULL: all */
 };
 
 /* A point of time as it is written: 1.25 (seconds from the recording's first sample), 10% (of the
@@ -37,7 +38,7 @@ struct time_words {
 
 /* What a user asks for; NULL: all. */
 struct profile_wish {
-    const char *event, *thread, *process;
+    const char *event, *thread, *process, *span;
     struct time_words time;
 };
 
@@ -53,7 +54,7 @@ int profile_choice_make(struct profile_choice *choice, const struct call_profile
 
 void profile_choice_free(struct profile_choice *choice);
 
-/* Whether SAMPLE is counted; of a thread that waited, a part of the time may be. */
+/* Whether SAMPLE is counted.  Of a thread that waited, a part of the time may be. */
 bool profile_choice_has(const struct profile_choice *choice, const struct call_sample *sample);
 
 /* The earliest time of the samples that CHOICE, or with NULL PROFILE, has; 0: none is known. */

@@ -104,6 +104,12 @@ error_t view_request_take(struct view_request *request, int key, char *argument,
     case VIEW_WEIGHT:
         request->weight = weight_named(argument, state);
         return 0;
+    case VIEW_SPAN:
+        request->wish.span = argument;
+        return 0;
+    case VIEW_SPANS:
+        request->spans = argument;
+        return 0;
     case VIEW_LATENCY:
         request->weight = WEIGHT_LATENCY;
         return 0;
@@ -178,6 +184,18 @@ static int refuse_bench(const char *path, struct findings *findings)
                           path, path);
 }
 
+static int read_spans(struct view_input *input, const struct view_request *request,
+                      struct findings *findings)
+{
+    struct marker_spans spans;
+    int result = marker_spans_read(&spans, &input->recording.records, request->recording.root,
+                                   request->spans, findings);
+    if (!result && profile_spans_add(&input->profile, &spans))
+        result = report_failure(findings, "out of memory");
+    marker_spans_free(&spans);
+    return result;
+}
+
 static int read_once(struct view_input *input, const struct view_request *request,
                      struct findings *findings)
 {
@@ -186,7 +204,8 @@ static int read_once(struct view_input *input, const struct view_request *reques
     const struct profile_source source = {&input->recording.records, &input->recording.processes,
                                           input->recording.timelines, request->recording.root,
                                           request->lines};
-    if (profile_reading_go(&input->profile, &source, findings))
+    if (profile_reading_go(&input->profile, &source, findings) ||
+        read_spans(input, request, findings))
         return -1;
     if (input->profile.has_long_chains &&
         cut_chains_count(&input->cuts, input->recording.records.file))
@@ -326,11 +345,11 @@ static int count(struct view_input *input, const struct view_request *request,
         report_note(findings, "%s: the samples have no periods: they are counted", input->path);
         return 0;
     }
-    return report_failure(findings, "%s: has no samples%s%s%s%s: there is nothing to show",
-                          input->path, request->wish.thread ? " of that thread" : "",
-                          request->wish.process ? " of that process" : "",
-                          input->choice.to_ns ? " in that time" : "",
-                          request->wish.event ? " of that event" : "");
+    return report_failure(
+        findings, "%s: has no samples%s%s%s%s%s: there is nothing to show", input->path,
+        request->wish.thread ? " of that thread" : "",
+        request->wish.process ? " of that process" : "", input->choice.to_ns ? " in that time" : "",
+        request->wish.span ? " in those spans" : "", request->wish.event ? " of that event" : "");
 }
 
 int view_input_open(struct view_input *input, const struct view_request *request,
@@ -346,6 +365,8 @@ int view_input_open(struct view_input *input, const struct view_request *request
     interruption_watch_files();
     input_guard_output(request->output);
     input_guard_input_at(input->path);
+    if (request->spans)
+        input_guard_input_at(request->spans);
     if (input_guard_check(findings) || refuse_bench(input->path, findings))
         return -1;
     input->choice = (struct profile_choice){.weight = request->weight};

@@ -15,6 +15,7 @@ struct view_request {
     const char *input; /* NULL: default_file */
     const char *output;
     struct profile_wish wish; /* no event: the first */
+    const char *spans;        /* a marker file, besides those that the recording names; or NULL */
     enum profile_weight weight;
     bool lines; /* by line that ran and called, and not by function */
     bool verbose, quiet;
@@ -30,6 +31,8 @@ enum view_option_key {
     VIEW_PID,
     VIEW_WEIGHT,
     VIEW_LATENCY,
+    VIEW_SPAN,
+    VIEW_SPANS,
     VIEW_OFF_CPU
 };
 #define VIEW_INPUT                                                                                 \
@@ -58,6 +61,18 @@ enum view_option_key {
          0},                                                                                       \
         {"process", VIEW_PROCESS, "NAME|PID", 0, "Processes of this name, or this one, alone", 0}, \
         {"pid", VIEW_PID, "PID", 0, "As --process PID", 0},                                        \
+        {"span",                                                                                   \
+         VIEW_SPAN,                                                                                \
+         "NAME",                                                                                   \
+         0,                                                                                        \
+         "The time in the program's spans of this name (GET*: that begins so) alone",              \
+         0},                                                                                       \
+        {"spans",                                                                                  \
+         VIEW_SPANS,                                                                               \
+         "FILE",                                                                                   \
+         0,                                                                                        \
+         "Read spans from this file too: marker-PID.txt, lines of START_NS END_NS NAME",           \
+         0},                                                                                       \
         {"weight",                                                                                 \
          VIEW_WEIGHT,                                                                              \
          "WHAT",                                                                                   \

@@ -1,0 +1,174 @@
+/* See marker_file.h. */
+#include "injector/log/spans/marker_file.h"
+
+#include "injector/arrays/array.h"
+#include "injector/files/regular_file.h"
+#include "injector/recording/host/mapped_path.h"
+#include "injector/text/file_name.h"
+#include "injector/text/plural.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* A million spans with names of 40 bytes. */
+enum { MOST_FILE_BYTES = 80 << 20 };
+
+/* ---- Lines ---- */
+
+/* The decimal number at *AT, which moves behind it and one space.  Returns false if that is not
+ * there. */
+static bool take_number(const char **at, const char *end, uint64_t *value)
+{
+    const char *digit = *at;
+    *value = 0;
+    for (; digit < end && *digit >= '0' && *digit <= '9'; digit++)
+        if (__builtin_mul_overflow(*value, 10, value) ||
+            __builtin_add_overflow(*value, (uint64_t)(*digit - '0'), value))
+            return false;
+    if (digit == *at || digit == end || *digit != ' ')
+        return false;
+    *at = digit + 1;
+    return true;
+}
+
+static bool take_line(const char *at, const char *end, struct marker_span *span)
+{
+    if (end > at && end[-1] == '\r')
+        end--;
+    if (!take_number(&at, end, &span->from_ns) || !take_number(&at, end, &span->to_ns))
+        return false;
+    span->name = at;
+    span->name_bytes = strnlen(at, (size_t)(end - at));
+    return span->name_bytes && span->to_ns >= span->from_ns && span->to_ns <= INT64_MAX;
+}
+
+int marker_spans_add(struct marker_spans *spans, char *text, size_t bytes, uint32_t pid,
+                     uint32_t tid)
+{
+    const char *at = text, *end = text + bytes;
+    if (array_reserve(spans->texts, spans->text_count, spans->text_capacity)) {
+        free(text);
+        return -1;
+    }
+    spans->texts[spans->text_count++] = text;
+    while (at < end) {
+        const char *stop = memchr(at, '\n', (size_t)(end - at));
+        struct marker_span span = {.pid = pid, .tid = tid};
+        stop = stop ? stop : end;
+        if (!take_line(at, stop, &span))
+            spans->wrong_lines += stop > at;
+        else if (array_reserve(spans->items, spans->count, spans->capacity))
+            return -1;
+        else
+            spans->items[spans->count++] = span;
+        at = stop + 1;
+    }
+    return 0;
+}
+
+/* ---- Files ---- */
+
+static bool take_id(const char **at, uint32_t *id)
+{
+    char *end;
+    if (**at < '0' || **at > '9')
+        return false;
+    errno = 0;
+    const unsigned long value = strtoul(*at, &end, 10);
+    *at = end;
+    *id = (uint32_t)value;
+    return !errno && value <= INT32_MAX;
+}
+
+bool marker_file_named(const char *name, uint32_t *pid, uint32_t *tid)
+{
+    static const char begin[] = "marker-";
+    const char *at = file_name_of(name);
+    *tid = 0;
+    if (strncmp(at, begin, sizeof begin - 1) != 0)
+        return false;
+    at += sizeof begin - 1;
+    if (!take_id(&at, pid) || (*at == '-' && (at++, !take_id(&at, tid))))
+        return false;
+    return strcmp(at, ".txt") == 0 || strcmp(at, ".txt (deleted)") == 0;
+}
+
+/* Add those in the file PATH.  Returns 0, or -1 with the failure text set; a file that is not there
+ * is one if it IS_WANTED. */
+static int read_file(struct marker_spans *spans, const char *path, uint32_t pid, uint32_t tid,
+                     bool is_wanted, struct findings *findings)
+{
+    size_t bytes;
+    char *text = regular_file_bytes(path, MOST_FILE_BYTES, &bytes);
+    if (!text && is_wanted)
+        return report_failure(findings, "%s: can't read it: %s", path, regular_file_error(errno));
+    if (!text && errno != ENOENT)
+        report_note(findings, "%s: has spans, but can't be read: %s", path,
+                    regular_file_error(errno));
+    if (!text)
+        return 0;
+    const size_t wrong = spans->wrong_lines;
+    if (marker_spans_add(spans, text, bytes, pid, tid))
+        return report_failure(findings, "out of memory");
+    if (spans->wrong_lines > wrong)
+        report_note(findings, "%s: %zu line%s no span: START_NS END_NS NAME", path,
+                    spans->wrong_lines - wrong, spans->wrong_lines - wrong == 1 ? " is" : "s are");
+    return 0;
+}
+
+/* A file that a process maps twice, or whose children map it too, has its spans once. */
+static bool was_read(const struct records *records, size_t number)
+{
+    const struct perf_map *map = &records->maps[number].map;
+    for (size_t i = 0; i < number; i++) {
+        const struct perf_map *other = &records->maps[i].map;
+        uint32_t pid, tid;
+        if (marker_file_named(other->filename, &pid, &tid) &&
+            strcmp(other->filename, map->filename) == 0)
+            return true;
+    }
+    return false;
+}
+
+/* In a container the file is called by the numbers there; the recording has those of its own. */
+static int read_mapped(struct marker_spans *spans, const struct records *records, size_t number,
+                       const char *root, struct findings *findings)
+{
+    const struct perf_map *map = &records->maps[number].map;
+    uint32_t pid, tid;
+    if (!marker_file_named(map->filename, &pid, &tid) || was_read(records, number))
+        return 0;
+    char *path = mapped_path(root ? root : "", map->filename);
+    if (!path)
+        return report_failure(findings, "out of memory");
+    if (tid && pid != map->pid)
+        tid = map->tid;
+    const int result = read_file(spans, path, map->pid, tid, false, findings);
+    free(path);
+    return result;
+}
+
+int marker_spans_read(struct marker_spans *spans, const struct records *records, const char *root,
+                      const char *given, struct findings *findings)
+{
+    uint32_t pid = 0, tid = 0;
+    int result = 0;
+    *spans = (struct marker_spans){.count = 0};
+    for (size_t i = 0; !result && i < records->map_count; i++)
+        result = read_mapped(spans, records, i, root, findings);
+    if (result || !given)
+        return result;
+    if (!marker_file_named(given, &pid, &tid))
+        pid = tid = 0;
+    return read_file(spans, given, pid, tid, true, findings);
+}
+
+void marker_spans_free(struct marker_spans *spans)
+{
+    for (size_t i = 0; i < spans->text_count; i++)
+        free(spans->texts[i]);
+    free(spans->texts);
+    free(spans->items);
+    *spans = (struct marker_spans){.count = 0};
+}
