@@ -518,8 +518,8 @@ JITDUMP_API int jitdump_poll_on(struct jitdump *dump, jitdump_emit *emit_all, vo
  *
  * Fork: requests to a child are its own, once it has polled; a request to its parent does not reach
  * it.  A child of a process that logs continues with a dump of its own; if it is asked for one, it
- * calls EMIT_ALL for that, once, and answers with its path.  A child that shares its parent's memory
- * is not supported.  Exec: the new program gets no requests.
+ * calls EMIT_ALL for that, once, and answers with its path.  A child that shares its parent's
+ * memory is not supported.  Exec: the new program gets no requests.
  *
  * Returns 0, or the negative errno of opening or closing the dump; the request is answered with the
  * cause.  It uses malloc only when it serves a request.  Since 0.2.0. */
@@ -541,6 +541,72 @@ JITDUMP_API const volatile uint32_t *jitdump_poll_word(const struct jitdump *dum
 /* 1 if a dump is open, so that added functions are recorded; else 0, and names, lines and tables
  * need not be built.  Another thread may change that at any time.  Since 0.2.0. */
 JITDUMP_API int jitdump_is_on(const struct jitdump *dump);
+
+/* ---- Spans: requests, jobs, phases ----
+ *
+ *     struct jitdump_spans *spans;
+ *     if (jitdump_spans_open(&spans, NULL, 0) != 0)    // NULL unless PERFJIT=dump is set
+ *         spans = NULL;
+ *     ...
+ *     uint64_t begin_ns = jitdump_span_begin();
+ *     handle(request);
+ *     jitdump_span_end(spans, begin_ns, "GET /users"); // profile: perfjit report --span 'GET *'
+ *
+ * A program says what it did when, in a text file that samply reads, too: a line for each span, of
+ * begin and end on CLOCK_MONOTONIC in ns, and the name.  A dump is not needed. */
+
+/* An open file of spans.  Opaque; NULL means disabled, and every function accepts it. */
+struct jitdump_spans;
+
+/* For jitdump_spans_open: the spans are those of the calling thread, in marker-<pid>-<tid>.txt, and
+ * not of all threads.  A server whose threads each work on one request opens one in each. */
+#define JITDUMP_SPANS_OF_THREAD 0x100u
+
+/* Open DIR/marker-<pid>.txt, or that of the thread, and map a page of it PROT_READ|PROT_EXEC: perf
+ * record -k mono finds the file by this mapping.  DIR NULL: $JITDUMPDIR (ignored in a set-user-ID
+ * program), else the current directory.  FLAGS is JITDUMP_ALWAYS, JITDUMP_SPANS_OF_THREAD, both or
+ * 0.  Sets *SPANS to NULL and returns 0 if PERFJIT does not contain the word "dump" and
+ * JITDUMP_ALWAYS is not given.
+ *
+ * A file of that name is gone on with if it is the caller's own regular file with a single link.
+ *
+ * Returns 0, or a negative errno with *SPANS set to NULL: -EEXIST: something else is in the way;
+ * -EPERM: the file system is mounted noexec; -EINVAL: an unknown flag.
+ *
+ * Descriptors: one, above 2, close-on-exec.  Uses malloc.  Since 0.3.0. */
+JITDUMP_API int jitdump_spans_open(struct jitdump_spans **spans, const char *dir, uint32_t flags);
+
+/* The begin of a span: CLOCK_MONOTONIC in ns.  Async-signal-safe.  Since 0.3.0. */
+JITDUMP_API uint64_t jitdump_span_begin(void);
+
+/* The function behind the inline NULL check below; not to be called directly. */
+JITDUMP_API int jitdump_span_end_on(struct jitdump_spans *spans, uint64_t begin_ns,
+                                    const char *name);
+
+/* Write that the program was in NAME from BEGIN_NS, by jitdump_span_begin, until now.  Spans may
+ * lie in each other, and beside each other.  Of a NAME of more than 255 bytes the beginning is
+ * written; control characters become spaces.
+ *
+ * Returns 0 or a negative errno, and keeps nothing of a span that was not written:
+ * -EINVAL: NAME is NULL or "", or BEGIN_NS has not come yet; -ENOSPC, -EFBIG and others of
+ * write(2); -EBADF: the program has closed the descriptor; -ECHILD: see Fork.
+ *
+ * Threads: any number at once on one handle, without a lock.  Signals: async-signal-safe, raises
+ * none (SIGXFSZ), and is no cancellation point.  A kill loses no span that was written, and tears
+ * none.  Fork: a child opens a file of its own; a handle of its parent's returns -ECHILD there.
+ * Cost: about six system calls.  errno is preserved.  Since 0.3.0. */
+#ifdef JITDUMP_NO_INLINE
+JITDUMP_API int jitdump_span_end(struct jitdump_spans *spans, uint64_t begin_ns, const char *name);
+#else
+static inline int jitdump_span_end(struct jitdump_spans *spans, uint64_t begin_ns, const char *name)
+{
+    return spans ? jitdump_span_end_on(spans, begin_ns, name) : 0;
+}
+#endif
+
+/* Close the file, which stays.  No other call on SPANS may be in progress or follow.  In a child,
+ * this closes what it inherited.  Since 0.3.0. */
+JITDUMP_API void jitdump_spans_close(struct jitdump_spans *spans);
 
 #ifdef __cplusplus
 }

@@ -52,6 +52,11 @@ int jitdump_poll(struct jitdump *dump, jitdump_emit *emit_all, void *user)
     return jitdump_poll_on(dump, emit_all, user);
 }
 
+int jitdump_span_end(struct jitdump_spans *spans, uint64_t begin_ns, const char *name)
+{
+    return jitdump_span_end_on(spans, begin_ns, name);
+}
+
 /* As version 0.2 has it. */
 int jitdump_trampoline_describe(struct jitdump *dump, jitdump_entry *call,
                                 struct jitdump_trampoline_code *code)

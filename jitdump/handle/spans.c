@@ -1,0 +1,183 @@
+/* Spans of the program's own time: the calls of jitdump.h.  A line of a span is one write(2) to a
+ * file that is only appended to, so threads, signal handlers and kills leave whole lines. */
+#include "jitdump/guest/environment_word.h"
+#include "jitdump/guest/held_fd.h"
+#include "jitdump/guest/write_signals.h"
+#include "jitdump/jitdump.h"
+
+#include <limits.h>
+#include <stdio.h>
+#include <sys/mman.h>
+#include <time.h>
+
+enum { FILE_MODE = 0600, NUMBER_BYTES = 20, NAME_BYTES = 255, MAPPED_BYTES = 4096 };
+enum { LINE_BYTES = 2 * (NUMBER_BYTES + 1) + NAME_BYTES + 1 };
+
+struct jitdump_spans {
+    struct held_fd file;
+    pid_t pid;
+    void *mapping;
+};
+
+/* ---- The file ---- */
+
+static int name_file(char path[PATH_MAX], const char *dir, uint32_t flags)
+{
+    if (!dir)
+        dir = secure_getenv("JITDUMPDIR");
+    if (!dir || !*dir)
+        dir = ".";
+    const int bytes =
+        flags & JITDUMP_SPANS_OF_THREAD
+            ? snprintf(path, PATH_MAX, "%s/marker-%d-%ld.txt", dir, getpid(), syscall(SYS_gettid))
+            : snprintf(path, PATH_MAX, "%s/marker-%d.txt", dir, getpid());
+    return bytes < 0 || bytes >= PATH_MAX ? -ENAMETOOLONG : 0;
+}
+
+/* An earlier file of this process is gone on with; anything else of that name may be a trap. */
+static int open_file(const char *path)
+{
+    struct stat status;
+    int fd = jd_fd_above_standard_streams(
+        open(path, O_RDWR | O_CREAT | O_APPEND | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC, FILE_MODE));
+    if (fd < 0)
+        return errno == ELOOP ? -EEXIST : -errno;
+    if (fstat(fd, &status) == 0 && S_ISREG(status.st_mode) && status.st_uid == geteuid() &&
+        status.st_nlink == 1)
+        return fd;
+    syscall(SYS_close, fd);
+    return -EEXIST;
+}
+
+/* perf finds the file by this mapping; nobody reads it. */
+static int map_file(struct jitdump_spans *spans, int fd)
+{
+    if (!jd_fd_hold(&spans->file, fd)) {
+        const int error = -errno;
+        syscall(SYS_close, fd);
+        return error;
+    }
+    spans->mapping = mmap(NULL, MAPPED_BYTES, PROT_READ | PROT_EXEC, MAP_PRIVATE, fd, 0);
+    if (spans->mapping != MAP_FAILED)
+        return 0;
+    const int error = -errno;
+    jd_fd_close(&spans->file);
+    return error;
+}
+
+static int open_spans(struct jitdump_spans **spans, const char *dir, uint32_t flags)
+{
+    char path[PATH_MAX];
+    int fd = name_file(path, dir, flags);
+    if (fd == 0)
+        fd = open_file(path);
+    if (fd < 0)
+        return fd;
+    struct jitdump_spans *made = malloc(sizeof *made);
+    if (!made) {
+        syscall(SYS_close, fd);
+        return -ENOMEM;
+    }
+    made->pid = getpid();
+    const int error = map_file(made, fd);
+    if (error)
+        free(made);
+    else
+        *spans = made;
+    return error;
+}
+
+int jitdump_spans_open(struct jitdump_spans **spans, const char *dir, uint32_t flags)
+{
+    const int before = errno;
+    *spans = NULL;
+    if (flags & ~(JITDUMP_ALWAYS | JITDUMP_SPANS_OF_THREAD))
+        return -EINVAL;
+    const int result =
+        flags & JITDUMP_ALWAYS || environment_has("dump") ? open_spans(spans, dir, flags) : 0;
+    errno = before;
+    return result;
+}
+
+void jitdump_spans_close(struct jitdump_spans *spans)
+{
+    const int before = errno;
+    if (!spans)
+        return;
+    if (spans->pid == getpid())
+        jd_fd_close(&spans->file);
+    else
+        jd_fd_close_inherited(&spans->file, spans->pid);
+    munmap(spans->mapping, MAPPED_BYTES);
+    free(spans);
+    errno = before;
+}
+
+/* ---- Spans ---- */
+
+uint64_t jitdump_span_begin(void)
+{
+    struct timespec now = {0, 0};
+    clock_gettime(CLOCK_MONOTONIC, &now); /* does not fail, and leaves errno alone */
+    return (uint64_t)now.tv_sec * UINT64_C(1000000000) + (uint64_t)now.tv_nsec;
+}
+
+/* snprintf is not for signal handlers. */
+static char *put_number(char *to, uint64_t value)
+{
+    char digits[NUMBER_BYTES], *digit = digits + NUMBER_BYTES;
+    do
+        *--digit = (char)('0' + value % 10);
+    while (value /= 10);
+    while (digit < digits + NUMBER_BYTES)
+        *to++ = *digit++;
+    *to++ = ' ';
+    return to;
+}
+
+/* NAME on one line, cut between characters. */
+static char *put_name(char *to, const char *name)
+{
+    size_t bytes = strnlen(name, NAME_BYTES + 1);
+    if (bytes > NAME_BYTES)
+        for (bytes = NAME_BYTES; bytes && ((unsigned char)name[bytes] & 0xc0) == 0x80;)
+            bytes--;
+    for (size_t i = 0; i < bytes; i++)
+        *to++ = (char)((unsigned char)name[i] < ' ' ? ' ' : name[i]);
+    *to++ = '\n';
+    return to;
+}
+
+static int write_line(const struct jitdump_spans *spans, const char *line, size_t bytes)
+{
+    struct write_signals signals;
+    int error = jd_write_signals_block(&signals);
+    if (error)
+        return error;
+    const long written = syscall(SYS_write, spans->file.number, line, bytes);
+    error = written < 0 ? -errno : (size_t)written < bytes ? -ENOSPC : 0;
+    jd_write_signals_restore(&signals, error);
+    return error;
+}
+
+int jitdump_span_end_on(struct jitdump_spans *spans, uint64_t begin_ns, const char *name)
+{
+    const int before = errno;
+    const uint64_t end_ns = jitdump_span_begin();
+    char line[LINE_BYTES];
+    int result;
+    if (!spans)
+        return 0;
+    if (!name || !*name || begin_ns > end_ns)
+        result = -EINVAL;
+    else if (spans->pid != getpid())
+        result = -ECHILD;
+    else if (!jd_fd_is_ours(&spans->file))
+        result = -EBADF;
+    else
+        result = write_line(
+            spans, line,
+            (size_t)(put_name(put_number(put_number(line, begin_ns), end_ns), name) - line));
+    errno = before;
+    return result;
+}
