@@ -147,15 +147,16 @@ static int find_ranges(struct span_moments *moments, const struct call_profile *
         const struct profile_thread *thread = &profile->threads[i];
         struct owned_spans owned[OWNERS] = {anybodys, spans_of(chosen, thread->pid, 0),
                                             spans_of(chosen, thread->pid, thread->tid)};
-        const bool is_any = are_none(&owned[OF_PROCESS]) && are_none(&owned[OF_THREAD]);
+        const bool has_own = !are_none(&owned[OF_THREAD]);
+        const bool is_any = are_none(&owned[OF_PROCESS]) && !has_own;
         size_t *like = is_any ? &of_any : &of_process;
-        const bool is_shared = are_none(&owned[OF_THREAD]) && *like != SIZE_MAX &&
-                               (is_any || profile->threads[*like].pid == thread->pid);
+        const bool is_shared =
+            !has_own && *like != SIZE_MAX && (is_any || profile->threads[*like].pid == thread->pid);
         moments->first[i] = is_shared ? moments->first[*like] : moments->range_count;
         if (!is_shared && add_ranges(moments, owned))
             return -1;
         moments->end[i] = is_shared ? moments->end[*like] : moments->range_count;
-        if (are_none(&owned[OF_THREAD]))
+        if (!has_own)
             *like = i;
     }
     return 0;
