@@ -94,7 +94,7 @@ PRODUCER_SRC := $(filter-out tests/producers/aarch64_% tests/producers/riscv64_%
 
 # What is fuzzed (`make fuzz`), and the same functions with a main that replays inputs, for `make check`.
 FUZZ_NAMES   := bench call_profile cfi_check compare demangle eh_frame injection inline_info jit_dump kernel_code \
-                kernel_symbols lines off_cpu perf_data perf_map source_map stacks v8_log
+                kernel_symbols lines marker_file off_cpu perf_data perf_map source_map stacks v8_log
 FUZZ_SRC     := $(wildcard tests/fuzz/*.c)
 MINUTES      ?= 5
 JOBS         ?= $(shell nproc)

@@ -652,6 +652,15 @@ static void put_off_cpu(void)
     }
 }
 
+static void put_markers(void)
+{
+    static const char lines[] = "100 200 GET /users\n150 300 GET /\r\n150 150 an instant\n"
+                                "300 200 backwards\nno span\n9223372036854775806 "
+                                "9223372036854775807 last";
+    for (uint8_t of = 0; of < 4; of++)
+        put_seed("marker_file", &of, 1, lines, sizeof lines - 1);
+}
+
 int main(int argc, char **argv)
 {
     if (argc < 3)
@@ -681,5 +690,6 @@ int main(int argc, char **argv)
     put_source_maps();
     put_benches();
     put_off_cpu();
+    put_markers();
     return 0;
 }

@@ -162,6 +162,32 @@ static void put_waiting(const struct flamegraph_request *request, struct json_wr
         }
 }
 
+/* What the program said that it did, in us since the recording's first sample. */
+static void put_spans(const struct call_profile *profile, struct json_writer *json)
+{
+    enum { NAME, FROM, TO, PID, TID, COLUMNS };
+    static const char *const names[COLUMNS] = {"name", "from", "to", "pid", "tid"};
+    const uint64_t first = profile_choice_first_ns(NULL, profile);
+    json_begin_object(json, "spans");
+    for (int column = NAME; column < COLUMNS; column++) {
+        json_begin_array(json, names[column]);
+        for (size_t i = 0; i < profile->span_count; i++) {
+            const struct profile_span *span = &profile->spans[i];
+            if (column == FROM || column == TO)
+                json_difference(json, NULL,
+                                (int64_t)((column == FROM ? span->from_ns : span->to_ns) - first) /
+                                    1000);
+            else
+                json_number(json, NULL,
+                            column == NAME  ? span->name
+                            : column == PID ? span->pid
+                                            : span->tid);
+        }
+        json_end_array(json);
+    }
+    json_end_object(json);
+}
+
 /* ---- Activities ---- */
 
 /* A digit for each sample.  Without memory they are missing, and the lanes have no colours. */
@@ -228,6 +254,8 @@ static void put_data(const struct flamegraph_request *request, FILE *stream)
     if (profile->events[request->choice.event].off_cpu && request->choice.weight != WEIGHT_SAMPLES)
         json_flag(json, "waits", true);
     put_waiting(request, json);
+    if (profile->span_count)
+        put_spans(profile, json);
     if (request->wall_ns)
         json_decimal(json, "start", (double)request->wall_ns / 1e6, 3);
     if (request->difference)

@@ -196,6 +196,7 @@ function startPage() {
         showFound(matched, hasTime);
         showHidden();
         showStrip();
+        showSpans();
         describe(shown.boxes.find((box) => box.id === focus) || null);
     }
 
@@ -377,6 +378,20 @@ function startPage() {
         const [left, right] = span.map((us) => (us - all[0]) / (all[1] - all[0]) * width);
         context.strokeStyle = isDarkNow ? "#fff" : "#000";
         context.strokeRect(left + 0.5, 0.5, Math.max(right - left - 1, 2), lanes.picture.height / scale - 1);
+    }
+
+    function showSpans() {
+        const lane = byId("spans");
+        lane.hidden = strip.hidden || !whole.spans;
+        if (lane.hidden) return;
+        const width = Math.max(Math.round(stage.clientWidth), 100), scale = devicePixelRatio || 1, key = [width, scale, cache.dark].join();
+        if (lane.key !== key) drawSpans(lane, whole, width, cache.dark, scale);
+        lane.key = key;
+    }
+
+    function spanUnder(event) {
+        const area = byId("spans"), box = area.getBoundingClientRect();
+        return spanAt(whole, event.clientX - box.left, event.clientY - box.top, area.clientWidth || box.width);
     }
 
     function timeAt(event, area, [from, to]) {
@@ -670,6 +685,12 @@ function startPage() {
         showTip(event, box ? textOf(box) : "");
     });
     strip.addEventListener("mousemove", (event) => showTip(event, drag && drag.isOne ? "" : laneTip(event)));
+    byId("spans").addEventListener("mousemove", (event) => showTip(event, spanUnder(event) < 0 ? "" : spanText(whole, spanUnder(event))));
+    byId("spans").addEventListener("mouseleave", () => { tip.hidden = true; });
+    byId("spans").addEventListener("click", (event) => {
+        const span = spanUnder(event);
+        if (span >= 0) select([whole.spans.from[span], Math.max(whole.spans.to[span], whole.spans.from[span] + 1)]);
+    });
     for (const area of [canvas, strip]) {
         area.addEventListener("mouseleave", () => { tip.hidden = true; });
         area.addEventListener("mousedown", (event) => beginDrag(event, area));
