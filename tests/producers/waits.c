@@ -2,8 +2,9 @@
  *
  *     PERFJIT=dump waits
  *
- * Each of two workers answers requests, "GET /a" and "GET /b" in turns: a span of its own for each, in which "computes" runs and
- * "naps" calls the program, which sleeps.  The main thread computes in a span of the process, "start", and waits for the workers. */
+ * Each of two workers answers requests, "GET /a" and "GET /b" in turns: a span of its own for each,
+ * in which "computes" runs and "naps" calls the program, which sleeps.  The main thread computes in
+ * a span of the process, "start", and waits for the workers. */
 #include "jitdump/jitdump.h"
 #include "tests/producers/loop_code.h"
 
@@ -16,7 +17,14 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { WORKERS = 2, REQUESTS = 6, ARENA_BYTES = 4096, ROUNDS = 40000, CALL_AT = 1024, NAP_NS = 4000000 };
+enum {
+    WORKERS = 2,
+    REQUESTS = 6,
+    ARENA_BYTES = 4096,
+    ROUNDS = 40000,
+    CALL_AT = 1024,
+    NAP_NS = 4000000
+};
 
 /* Calls its argument, from a frame. */
 #if defined(__x86_64__)
@@ -49,7 +57,8 @@ static void add(const char *name, size_t at, size_t bytes)
 
 static void make_code(void)
 {
-    arena = mmap(NULL, ARENA_BYTES, PROT_READ | PROT_WRITE | PROT_EXEC, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    arena = mmap(NULL, ARENA_BYTES, PROT_READ | PROT_WRITE | PROT_EXEC, MAP_PRIVATE | MAP_ANONYMOUS,
+                 -1, 0);
     if (arena == MAP_FAILED)
         fail("waits: mmap");
     loop_code_put(arena, 0);
