@@ -204,4 +204,8 @@ totals() {
     [[ $stderr == *"off-CPU time: each switch of a thread is recorded, with its stack: context-switches/period=1"* ]] || complain "$stderr"
     perfjit report -q --json --off-cpu own.perf.data | jq -e '.functions[] | select(.name == "naps") | .total >= 48000000' >/dev/null
     perfjit report -q --json --latency own.perf.data | jq -e '.total > 0' >/dev/null
+    # The run's folder is gone, and its spans stand beside the recording.
+    perfjit report -q --json --span "GET *" own.perf.data | jq -e '.samples > 50' >/dev/null
+    run --separate-stderr perfjit record -q -o own -- "$BUILD/producers/waits"
+    perfjit report -q --json --span "GET *" own.perf.data.old | jq -e '.samples > 50' >/dev/null
 }

@@ -5,11 +5,12 @@
 #include "injector/files/regular_file.h"
 #include "injector/recording/host/mapped_path.h"
 #include "injector/text/file_name.h"
-#include "injector/text/plural.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 /* A million spans with names of 40 bytes. */
 enum { MOST_FILE_BYTES = 80 << 20 };
@@ -69,29 +70,17 @@ int marker_spans_add(struct marker_spans *spans, char *text, size_t bytes, uint3
 
 /* ---- Files ---- */
 
-static bool take_id(const char **at, uint32_t *id)
-{
-    char *end;
-    if (**at < '0' || **at > '9')
-        return false;
-    errno = 0;
-    const unsigned long value = strtoul(*at, &end, 10);
-    *at = end;
-    *id = (uint32_t)value;
-    return !errno && value <= INT32_MAX;
-}
-
 bool marker_file_named(const char *name, uint32_t *pid, uint32_t *tid)
 {
-    static const char begin[] = "marker-";
+    static const char begin[] = "marker";
     const char *at = file_name_of(name);
     *tid = 0;
     if (strncmp(at, begin, sizeof begin - 1) != 0)
         return false;
-    at += sizeof begin - 1;
-    if (!take_id(&at, pid) || (*at == '-' && (at++, !take_id(&at, tid))))
-        return false;
-    return strcmp(at, ".txt") == 0 || strcmp(at, ".txt (deleted)") == 0;
+    at = file_name_number(at + sizeof begin - 1, pid);
+    if (at && *at == '-')
+        at = file_name_number(at, tid);
+    return at && (strcmp(at, ".txt") == 0 || strcmp(at, ".txt (deleted)") == 0);
 }
 
 /* Add those in the file PATH.  Returns 0, or -1 with the failure text set; a file that is not there
@@ -131,6 +120,18 @@ static bool was_read(const struct records *records, size_t number)
     return false;
 }
 
+/* Where perfjit record keeps the file NAME of the recording PATH, to be freed; NULL without memory.
+ */
+static char *kept_path(const char *path, const char *name)
+{
+    char *kept;
+    const char *file = file_name_of(name);
+    return asprintf(&kept, "%s" MARKER_FOLDER_ENDING "/%.*s", path, (int)perf_map_name_length(file),
+                    file) < 0
+               ? NULL
+               : kept;
+}
+
 /* In a container the file is called by the numbers there; the recording has those of its own. */
 static int read_mapped(struct marker_spans *spans, const struct records *records, size_t number,
                        const char *root, struct findings *findings)
@@ -140,12 +141,14 @@ static int read_mapped(struct marker_spans *spans, const struct records *records
     if (!marker_file_named(map->filename, &pid, &tid) || was_read(records, number))
         return 0;
     char *path = mapped_path(root ? root : "", map->filename);
-    if (!path)
-        return report_failure(findings, "out of memory");
+    char *kept = kept_path(records->file->path, map->filename);
+    int result = path && kept ? 0 : report_failure(findings, "out of memory");
     if (tid && pid != map->pid)
         tid = map->tid;
-    const int result = read_file(spans, path, map->pid, tid, false, findings);
+    if (!result)
+        result = read_file(spans, access(kept, F_OK) ? path : kept, map->pid, tid, false, findings);
     free(path);
+    free(kept);
     return result;
 }
 

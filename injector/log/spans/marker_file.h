@@ -12,6 +12,9 @@
 
 #include "injector/recording/records.h"
 
+/* Behind a recording's path: the folder where perfjit record keeps the marker files of a run. */
+#define MARKER_FOLDER_ENDING ".spans"
+
 struct marker_span {
     uint64_t from_ns, to_ns;
     uint32_t pid, tid; /* pid 0: of any process; tid 0: of all threads of the process */
@@ -36,9 +39,9 @@ int marker_spans_add(struct marker_spans *spans, char *text, size_t bytes, uint3
  * says; *TID 0: it says none. */
 bool marker_file_named(const char *name, uint32_t *pid, uint32_t *tid);
 
-/* Read the marker files that RECORDS names, as they are below ROOT (NULL: this machine's), and
- * GIVEN (NULL: none), which must be there.  Returns 0, or -1 with the failure text set. Release
- * with marker_spans_free in either case. */
+/* Read the marker files that RECORDS names, as they were kept beside the recording, or are below
+ * ROOT (NULL: this machine's), and GIVEN (NULL: none), which must be there.  Returns 0, or -1 with
+ * the failure text set. Release with marker_spans_free in either case. */
 int marker_spans_read(struct marker_spans *spans, const struct records *records, const char *root,
                       const char *given, struct findings *findings);
 

@@ -13,6 +13,7 @@
 #include "injector/log/jitdump/dump_name.h"
 #include "injector/recording/host/live_process.h"
 #include "injector/run/program/start_place.h"
+#include "injector/run/record/kept_spans.h"
 #include "injector/run/record/left_over.h"
 #include "injector/run/record/run_progress.h"
 #include "injector/run/record/stand_in.h"
@@ -651,6 +652,8 @@ static int keep_earlier(struct record_output *output, struct findings *findings)
         (rename(output->path, old) || dso_dir_put_aside(output->dsos, output->old_dsos)))
         result = report_failure(findings, "%s: can't keep the earlier result there: %s", old,
                                 strerror(errno));
+    if (!result)
+        kept_spans_put_aside(output->path, old);
     free(old);
     return result;
 }
@@ -706,7 +709,7 @@ static int inject_it(struct record_run *run, struct record_output *output,
     }
     inject_options_free(&options);
     dso_dir_refer(output->dsos, output->old_dsos);
-    return findings->failure[0] ? -1 : 0;
+    return findings->failure[0] ? -1 : kept_spans_take(run->folder.dumps, output->path, findings);
 }
 
 /* ---- What is said ---- */
