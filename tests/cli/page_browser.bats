@@ -224,7 +224,9 @@ const lane = (await page.at("#strip"))[3] + 20 + 14; // the page's head is highe
 await page.mouse("mouseMoved", left + width * 0.25, lane);
 check("a lane says who and what", await page.text("#tip"), /^0\.2\d+ s  03:04:05\.\d+\nworker 10\/11: JIT compilers$/);
 await page.mouse("mouseMoved", left + width * 0.8, lane);
-check("a lane says who does not", await page.text("#tip"), /worker 10\/11: does not run$/);
+check("a lane says who waits, and where", await page.text("#tip"), /worker 10\/11: waits 700\.00 ms in void com\.example/);
+await page.mouse("mouseMoved", left + width * 0.1, lane);
+check("a lane says who does not run", await page.text("#tip"), /worker 10\/11: does not run$/);
 END
 }
 
@@ -239,7 +241,10 @@ check("who waited", [await page.text("#matched"), await page.text("#details")].j
 await page.press("Escape", "r", "w");
 await page.evaluate("location.hash = '#view=waiting&range=0.05-0.2'");
 await page.settle();
-check("a range", await page.text("#details"), "waiting: all threads from 0.05 to 0.2 s\n300.00 ms");
+check("a range has its part", await page.text("#details"), "waiting: all threads from 0.05 to 0.2 s\n100.00 ms");
+await page.evaluate("location.hash = '#view=waiting&range=0.2-0.6'");
+await page.settle();
+check("of two waits", await page.text("#details"), "waiting: all threads from 0.2 to 0.6 s\n300.00 ms");
 await page.evaluate("location.hash = '#view=waiting&of=t10.11'");
 await page.settle();
 check("a thread", await page.text("#details"), "waiting: worker 10/11\n700.00 ms");

@@ -444,7 +444,7 @@ function startPage() {
         if (lane && event.clientY - box.top >= axisHeight) {
             const n = sampleFrom(whole, lane, at + 1) - 1, sample = lane.samples[Math.max(n, 0)];
             const runs = n >= 0 && at - whole.times[sample] <= 4 * lane.usual;
-            lines.push(threadTitle(lane.thread) + ": " + (runs ? activities[activityOf(whole, sample)] : waitText(whole, lane, at) || "does not run"));
+            lines.push(threadTitle(lane.thread) + ": " + (waitText(whole, lane, at) || (runs ? activities[activityOf(whole, sample)] : "does not run")));
         }
         if (count < all.length) lines.push(all.length - count + " threads have no room here");
         return lines.join("\n");
