@@ -82,6 +82,26 @@ totals() {
     done
 }
 
+@test "a thread that waited for a processor has a frame that says so, behind the stack" {
+    # The worker's switches, as if it had had more to do: SWITCH with misc bit 14.
+    python3 - stacks pressed <<'END'
+import struct, sys
+data = bytearray(open(sys.argv[1], "rb").read())
+at, size = struct.unpack_from("<QQ", data, 40)
+end = at + size
+while at < end:
+    kind, misc, size = struct.unpack_from("<IHH", data, at)
+    if kind == 14 and misc & 1 << 13:
+        struct.pack_into("<H", data, at + 4, misc | 1 << 14)
+    at += size
+open(sys.argv[2], "wb").write(data)
+END
+    perfjit report -q --json --off-cpu pressed >json
+    jq -e '.total > 0 and .total == (.functions[] | select(.name == "[preempted]") | .self)' json >/dev/null || complain "$(jq -c '.functions[0:3]' json)"
+    [ "$(jq .total json)" = "$(perfjit report -q --json --off-cpu stacks | jq .total)" ]
+    jq -e '.functions[] | select(.name == "naps") | .total >= 48000000' json >/dev/null
+}
+
 @test "without stacks of the waits they are those of the thread's last samples, and that is said" {
     waits=$(judge waits records | awk '/^all/ { print $2 }')
     for command in "report --off-cpu" "export -f folded --off-cpu -o out" "flamegraph -o out"; do

@@ -352,7 +352,10 @@ static void as_many_threads_run_as_perf_counts(void **state)
     samples[n++] = sample(CLOCK, 10, 40);
     goes(PREEMPTED, 12, 50);
     samples[n++] = sample(CLOCK, 10, 50);
+    comes(14, 55);
     task(PERF_RECORD_EXIT, 11, 60);
+    samples[n++] = sample(CLOCK, 10, 65);
+    goes(OUT, 14, 66);
     goes(OUT, 10, 70);
     goes(OUT, 10, 80);
     samples[n++] = sample(CLOCK, 10, 90);
@@ -362,7 +365,7 @@ static void as_many_threads_run_as_perf_counts(void **state)
     static const struct {
         uint64_t time_ns;
         uint32_t running;
-    } wanted[] = {{5, 1}, {30, 3}, {40, 3}, {50, 2}, {90, 1}, {110, 1}};
+    } wanted[] = {{5, 1}, {30, 3}, {40, 3}, {50, 2}, {65, 2}, {90, 1}, {110, 1}};
     for (size_t i = 0; i < n; i++)
         assert_int_equal(thread_switches_running(&switches, wanted[i].time_ns, samples[i]),
                          wanted[i].running);
