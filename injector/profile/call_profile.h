@@ -121,6 +121,7 @@ struct call_profile {
     size_t event_count, event_capacity;
     struct profile_span *spans; /* by time */
     size_t span_count, span_capacity;
+    bool has_spans_elsewhere; /* the recording's clock is not that of programs, CLOCK_MONOTONIC */
     uint32_t *changed; /* strings: modules of which another file ran than the one that is there */
     size_t changed_count, changed_capacity;
     bool has_long_chains; /* some may be cut: cut_chains_count tells */

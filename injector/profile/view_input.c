@@ -18,6 +18,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 enum { EXIT_DONE = 0, EXIT_FAILED = 1, EXIT_USAGE = 2, EXIT_SKIPPED = 3 };
@@ -193,6 +194,9 @@ static int read_spans(struct view_input *input, const struct view_request *reque
     if (!result && profile_spans_add(&input->profile, &spans))
         result = report_failure(findings, "out of memory");
     marker_spans_free(&spans);
+    input->profile.has_spans_elsewhere =
+        input->profile.span_count &&
+        !perf_file_uses_clock(input->recording.records.file, CLOCK_MONOTONIC);
     return result;
 }
 

@@ -25,6 +25,7 @@ bool waits_text(const struct call_profile *profile, const struct profile_choice 
                 size_t index, char *text, size_t size)
 {
     const struct profile_waits *known = &profile->waits;
+    const bool is_page = waits;
     waits = waits && known->count;
     if (waits && known->by_last_sample + known->without_stack && index-- == 0)
         put_stacks(known, text, size);
@@ -38,6 +39,11 @@ bool waits_text(const struct call_profile *profile, const struct profile_choice 
         snprintf(text, size,
                  "%zu thread%s still waited when the recording ended; that is not counted",
                  known->open, plural(known->open));
+    else if ((choice->moments || is_page) && profile->has_spans_elsewhere && index-- == 0)
+        snprintf(
+            text, size,
+            "the recording is not on CLOCK_MONOTONIC, as the program's spans are, so these may "
+            "be off; perf record -k mono makes them fit");
     else if (choice->weight == WEIGHT_LATENCY && known->of_processors && index-- == 0)
         snprintf(text, size,
                  "whole processors were recorded: how many of a command's threads ran is known of "

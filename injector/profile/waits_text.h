@@ -1,4 +1,5 @@
-/* What the numbers of a profile lack where threads waited, or where several ran at a time. */
+/* What the numbers of a profile lack where threads waited, in spans, or where several threads ran
+ * at a time. */
 #ifndef PERFJIT_WAITS_TEXT_H
 #define PERFJIT_WAITS_TEXT_H
 

@@ -204,6 +204,24 @@ END
     says "$form: has no spans"
 }
 
+@test "a recording on another clock than spans says that they may be off" {
+    ! perfjit report --span start stacks 2>&1 | grep CLOCK_MONOTONIC || complain "it is on that clock"
+    python3 - stacks elsewhere <<'END' # without use_clockid in its attributes
+import struct, sys
+data = bytearray(open(sys.argv[1], "rb").read())
+entry, at = struct.unpack_from("<QQ", data, 16)
+size = struct.unpack_from("<Q", data, 32)[0]
+for event in range(at, at + size, entry):
+    flags = struct.unpack_from("<Q", data, event + 40)[0]
+    struct.pack_into("<Q", data, event + 40, flags & ~(1 << 25))
+open(sys.argv[2], "wb").write(data)
+END
+    run --separate-stderr perfjit report --span start elsewhere
+    exits 0
+    [[ $output$stderr == *"the recording is not on CLOCK_MONOTONIC, as the program's spans are"* ]] || complain "$output$stderr"
+    ! perfjit report elsewhere 2>&1 | grep 'spans are' || complain "no span was asked for"
+}
+
 @test "the page has the spans" {
     data stacks.html | jq -r '.strings as $s | [.spans.name[] | $s[.]] | group_by(.) | map("\(.[0]) \(length)") | .[]' >own
     same own <(printf '%s\n' "GET /a 6" "GET /b 6" "start 1")
