@@ -107,6 +107,7 @@ moved_to() {
     perf buildid-list -i ids.data | sort >ids
     grep -qF "$PWD/made.data.dso/" ids
     perfjit move -q --copy ids.data far.data
+    perf buildid-list -i far.data | grep -qF "$PWD/far.data.dso/"
     perf buildid-list -i far.data | sed "s,/far.data.dso/,/made.data.dso/," | sort | same /dev/stdin ids
     named far.data | same /dev/stdin wanted
 }
