@@ -616,13 +616,16 @@ tarball:
 	git archive --prefix=perfjit-$(VERSION)/ -o $(BUILD)/perfjit-$(VERSION).tar.gz HEAD
 
 # Debian packages of what is committed, with debian/, in $(BUILD)/deb.  What this make was given is for itself alone.
+# A JDK is large, and needed for the agent for Java alone: without Debian's they are built without the agent.
 DEB_TREE = $(BUILD)/deb/perfjit-$(VERSION)
 deb:
 	rm -rf $(BUILD)/deb
 	mkdir -p $(DEB_TREE)
 	git archive HEAD | tar -x -C $(DEB_TREE)
+	@profiles=; dpkg-query -W default-jdk-headless >/dev/null 2>&1 || { profiles=-Pnojava; \
+	    echo 'make deb: without the agent for Java: apt-get install default-jdk-headless'; }; \
 	cd $(DEB_TREE) && env -u MAKEFLAGS -u MFLAGS -u MAKELEVEL -u BUILD -u CPPFLAGS -u CFLAGS -u LDFLAGS -u DESTDIR -u PREFIX \
-	    dpkg-buildpackage -us -uc
+	    dpkg-buildpackage -us -uc $$profiles
 	rm -r $(DEB_TREE)
 
 # The list of quirks stands in the command: docs/quirks.md repeats it below the heading that ends what was written by hand.
