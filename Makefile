@@ -622,7 +622,7 @@ deb:
 	rm -rf $(BUILD)/deb
 	mkdir -p $(DEB_TREE)
 	git archive HEAD | tar -x -C $(DEB_TREE)
-	@profiles=; dpkg-query -W default-jdk-headless >/dev/null 2>&1 || { profiles=-Pnojava; \
+	@profiles=; dpkg-query -W -f='$${db:Status-Status}' default-jdk-headless 2>/dev/null | grep -qx installed || { profiles=-Pnojava; \
 	    echo 'make deb: without the agent for Java: apt-get install default-jdk-headless'; }; \
 	cd $(DEB_TREE) && env -u MAKEFLAGS -u MFLAGS -u MAKELEVEL -u BUILD -u CPPFLAGS -u CFLAGS -u LDFLAGS -u DESTDIR -u PREFIX \
 	    dpkg-buildpackage -us -uc $$profiles
