@@ -487,6 +487,7 @@ faults=(
     'part-twice 0 (.records.repeated_bytes > 100 and (.quirks | map(.quirk) == ["part-twice"]))'
     'record-torn 3 (.findings | map(.what) | index("torn part of a dump") != null)'
     'dump-cut 3 .records.cut_bytes > 0'
+    'stubs-unread 0 (.records.cut_bytes > 0 and (.quirks | map(.quirk) == ["stubs-unread"]))'
     'code-behind 0 (.quirks | map(.quirk) == ["code-behind"])'
 )
 
