@@ -375,6 +375,9 @@ static int move(struct move_run *run, struct findings *findings)
     if (name_target(run, findings) || perf_input_open(&run->input, run->from, findings) ||
         records_read(&run->records, &run->input.file, findings))
         return -1;
+    if (findings_lost(findings)) /* that part would not be in the new file */
+        return report_failure(findings, "%s: part of it can't be read: perfjit check says which",
+                              run->options->from);
     interruption_hold_signals();
     undo_list_begin();
     if (output_file_open(&run->output, run->to, findings))

@@ -138,6 +138,8 @@ refused() {
 @test "what can't be moved: the reason, and nothing changes" {
     cp "$BATS_FILE_TMPDIR/sound.data" raw.data
     refused 1 "raw.data: names no image of perfjit inject: mv moves it as well" -- raw.data x.data
+    head -c 20000 made.data >cut.data
+    refused 1 "cut.data: part of it can't be read: perfjit check says which" -- cut.data x.data
     refused 1 "none.data: can't open it: No such file" -- none.data x.data
     refused 1 "none/x.data: can't write it: No such file" -- made.data none/x.data
     ln -s made.data link.data
