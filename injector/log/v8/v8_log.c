@@ -86,7 +86,8 @@ static size_t split(struct line_text line, struct line_text fields[FIELDS_MOST])
 static void find_place(struct v8_function *function)
 {
     struct v8_place place;
-    if (!v8_place_of(function->name.text, function->name.bytes, &place) || !place.column)
+    if (!v8_place_of(function->name.text, function->name.bytes, &place) || !place.column ||
+        !place.file_bytes)
         return;
     function->file = (struct line_text){place.file, (uint32_t)place.file_bytes};
     function->line = place.line;
