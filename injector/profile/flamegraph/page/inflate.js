@@ -10,6 +10,7 @@ function unpackData(text) {
 function inflate(bytes, at) {
     const input = { bytes, at, bits: 0, count: 0, out: new Uint8Array(bytes.length * 4 + 258), end: 0 };
     for (let isLast = 0; !isLast;) {
+        if (input.at > bytes.length) throw new Error("the page's data ends early");
         isLast = takeBits(input, 1);
         const kind = takeBits(input, 2);
         if (kind === 0) copyBlock(input);
@@ -54,9 +55,9 @@ function unpackBlock(input, letters, distances) {
         const letter = entry >> 4;
         if (letter < 256) {
             out[end++] = letter;
-            if (at > bytes.length) throw new Error("the page's data ends early");
-            continue;
+            if (at <= bytes.length) continue;
         }
+        if (at > bytes.length) throw new Error("the page's data ends early");
         if (letter === 256) break;
         if (count < 16) bits |= (bytes[at] | bytes[at + 1] << 8) << count, at += 2, count += 16;
         // Lengths are 3 to 10, then groups of four with one more bit each; distances are 1 to 4, then groups of two.

@@ -561,7 +561,7 @@ function startPage() {
             const item = document.createElement("li"), button = document.createElement("button"), share = document.createElement("b");
             button.type = "button";
             share.textContent = percent(total, treeFor("flame").total[0]);
-            button.append(share, shortName(frameName(profile, frame), 48) + "  " + (shortPlace(profile, frame) || framePlace(profile, frame)));
+            button.append(share, shortName(frameName(profile, frame), 48) + "  " + framePlace(profile, frame));
             button.title = frameName(profile, frame) + "\n" + framePlace(profile, frame);
             button.addEventListener("click", () => lookAtFunction(frame));
             item.append(button);
