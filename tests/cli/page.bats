@@ -52,7 +52,16 @@ if (!(matchedWeight(flame, matched) > flame.total[0] / 3)) throw new Error("noth
 for (let i = 0; i < flame.count; i++) flame.expand(i);
 for (let i = 1; i < flame.count; i++) if (flame.total[i] && flame.start[i] + flame.total[i] > flame.start[flame.parent[i]] + flame.total[flame.parent[i]])
     throw new Error("a box is outside of its caller's");
-for (const [, sums] of functionTotals(profile, scopes[0])) console.log(sums.self + " " + sums.total + " " + sums.name);
+const functions = functionsOf(profile), totals = functionTotals(profile, scopes[0]), firsts = functions.map((own, frame) => functions.indexOf(own) === frame ? 1 : 0);
+firsts.forEach((isFirst, frame) => {
+    const sums = totals.get(functions[frame]);
+    if (!isFirst || !sums || frame % 5) return; // the callers of each fifth
+    const callers = invertedTree(profile, { ...scopes[0], callers: frame });
+    if (callers.total[0] !== sums.total) throw new Error("callers of " + sums.name + ": " + callers.total[0] + ", not " + sums.total);
+    callers.expand(0);
+    if (childrenOf(callers, 0).some((child) => functions[callers.frame[child]] !== functions[frame])) throw new Error("callers begin with another function");
+});
+for (const [, sums] of totals) console.log(sums.self + " " + sums.total + " " + sums.name);
 END
         node model.js | sort >page
         perfjit report -q --json $form | jq -r '.functions[] | "\(.self) \(.total) \(.name)"' | sort >report

@@ -281,6 +281,36 @@ check("what is searched for comes first", await list(), ["18.18 %walk /app/serve
 END
 }
 
+@test "callers of a function, whatever it calls itself, by key and by button" {
+    in_browser page.html <<'END'
+check("of nothing", await page.evaluate("document.getElementById('callers').disabled"), true);
+await page.press("/");
+await page.type("parserOnIncoming");
+await page.press("Enter", "Escape", "c");
+check("by key", await page.hash(), /^#view=inverted&callers=2&search=/);
+check("all of its time", await page.text("#details"), /^callers of parserOnIncoming: all threads\n950\.00 ms/);
+const [, , left, top] = await page.at("#stage"), row = async (y) => {
+    await page.mouse("mouseMoved", left + 100, top + y * 20 + 8);
+    return (await page.text("#tip")).split("\n")[0];
+};
+check("its callers below it", [await row(1), await row(2), await row(3)], ["parserOnIncoming", "Builtin:JSEntry", "uv_run"]);
+const hash = await page.hash();
+await page.press("m");
+check("hidden, as others' code is", await page.text("#details"), /^callers of parserOnIncoming: all threads\n0\.0/);
+await page.press("m", "Escape");
+check("out", await page.hash(), "#search=parserOnIncoming");
+await page.click(left + 100, top + 2 * 20 + 8);
+await page.clickOn("#callers");
+check("by button", await page.text("#details"), /^callers of Builtin:JSEntry: all threads/);
+await page.evaluate(`location.hash = ${JSON.stringify(hash)}`);
+await page.settle();
+check("the address", await page.text("#details"), /^callers of parserOnIncoming/);
+await page.evaluate("location.hash = '#view=inverted&callers=99999'");
+await page.settle();
+check("a wrong number", await page.text("#details"), /^all threads\n1\.100 s/);
+END
+}
+
 @test "on paper all rows are there, and keys and roles say what is where" {
     in_browser page.html <<'END'
 await page.send("Emulation.setDeviceMetricsOverride", { width: 1200, height: 300, deviceScaleFactor: 1, mobile: false });
@@ -297,7 +327,7 @@ const named = (role) => nodes.filter((node) => node.role && node.role.value === 
 check("application", named("application").join(), /^Flame graph\. Arrow keys move/);
 check("toolbars", named("toolbar"), ["View", "Filter"]);
 check("boxes to choose from", named("combobox").slice(0, 2), ["View", "Of"]);
-check("buttons", named("button").sort().join(), "Back,Reset,kernel,libraries,my code,native,recursion,runtime,tiers");
+check("buttons", named("button").sort().join(), "Back,Callers,Reset,kernel,libraries,my code,native,recursion,runtime,tiers");
 check("each field has a name", [...named("textbox"), ...named("searchbox")].every((name) => name), true);
 // The focus goes through the head to the graph, and what is in focus is read.
 const order = [];

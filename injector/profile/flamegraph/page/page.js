@@ -25,8 +25,8 @@ function startPage() {
 
     function readHash() {
         const words = new URLSearchParams(location.hash.slice(1)), list = (name, known) => (words.get(name) || "").split(".").filter((word) => known.includes(word));
-        const view = words.get("view");
-        return { view: !whole.difference && ["flame", "inverted", "time", ...(whole.waiting ? ["waiting"] : [])].includes(view) ? view : "flame", scope: words.get("of") || "all",
+        const view = words.get("view"), callers = words.get("callers"), hasCallers = view === "inverted" && /^\d+$/.test(callers) && callers < whole.frames.name.length;
+        return { callers: hasCallers ? Number(callers) : -1, view: !whole.difference && ["flame", "inverted", "time", ...(whole.waiting ? ["waiting"] : [])].includes(view) ? view : "flame", scope: words.get("of") || "all",
             search: words.get("search") || "", path: (words.get("zoom") || "").split(".").filter(Boolean).map(Number),
             span: readRange(words.get("span"), whole.first, whole.last) || [], range: readRange(words.get("range"), whole.first, whole.last),
             hide: list("hide", hideable), fold: list("fold", foldable) };
@@ -35,6 +35,7 @@ function startPage() {
     function wordsOf(next) {
         const words = new URLSearchParams();
         if (next.view !== "flame") words.set("view", next.view);
+        if (next.callers >= 0) words.set("callers", next.callers);
         if (next.scope !== "all") words.set("of", next.scope);
         if (next.range) words.set("range", rangeText(next.range));
         if (next.hide.length) words.set("hide", next.hide.join("."));
@@ -48,6 +49,7 @@ function startPage() {
     function go(change, replaces) {
         const next = { ...state, ...change };
         if (whole.difference) [next.view, next.range] = ["flame", null]; // the others have no two sides
+        if (next.view !== "inverted") next.callers = -1;
         history[replaces ? "replaceState" : "pushState"](null, "", "#" + wordsOf(next));
         take(next);
     }
@@ -73,7 +75,7 @@ function startPage() {
 
     function scopeNow() {
         const scope = scopes.find((scope) => scope.id === state.scope) || scopes[0];
-        return state.range ? { ...scope, range: state.range } : scope;
+        return { ...scope, range: state.range, callers: state.callers };
     }
 
     const treeMakers = { flame: flameTreeSteps, inverted: invertedTreeSteps, time: timeRowSteps };
@@ -85,7 +87,7 @@ function startPage() {
     // What the address says is made in steps, and until all of it is there the last picture stays. It is kept as long as it is shown: to
     // make the trees takes longer than to draw them. Returns whether it is there.
     function takeTree(hasTime) {
-        const key = [state.view === "waiting", state.hide.join("."), state.fold.join("."), state.scope, state.range || ""].join("|"), view = treeView();
+        const key = [state.view === "waiting", state.hide.join("."), state.fold.join("."), state.scope, state.range || "", state.callers].join("|"), view = treeView();
         if (cache.key === key && cache.trees[view]) return true;
         if (!making || making.key !== key + view) making = { key: key + view, steps: treeSteps(key, view) };
         do {
@@ -464,10 +466,15 @@ function startPage() {
         select([Math.round(moment.at), Math.round(whole.last)]);
     }
 
-    // To the next moment, of the functions that match if something is searched for.
+    // Of one's own code alone a collection is none.
+    function isHidden({ frame }) {
+        return state.hide.length && (frame < 0 || profile.hidden[frame]);
+    }
+
+    // To the next moment of what is shown, and of the functions that match if something is searched for.
     function stepMoment(by) {
         const matched = matchedNow(), at = state.range ? state.range[0] : by > 0 ? -Infinity : Infinity;
-        const list = moments.filter((moment) => (moment.frame >= 0 ? !matched || matched[moment.frame] : !matched) && (moment.at - at) * by >= 1);
+        const list = moments.filter((moment) => (moment.frame >= 0 ? !matched || matched[moment.frame] : !matched) && !isHidden(moment) && (moment.at - at) * by >= 1);
         if (list.length) selectFrom(by > 0 ? list[0] : list[list.length - 1]);
         else details.textContent = "no tier-up, deopt or collection " + (by > 0 ? "after" : "before") + " this" + (matched ? " of what is searched for" : "");
     }
@@ -699,6 +706,7 @@ function startPage() {
     }
 
     function describe(box) {
+        byId("callers").disabled = !box || box.frame < 0;
         const text = textOf(box || { id: 0, frame: -1, total: shown.all }) + momentsOfRange();
         if (details.textContent !== text) details.textContent = text; // a screen reader reads what is set
     }
@@ -711,7 +719,7 @@ function startPage() {
     }
 
     function titleNow() {
-        return (state.view === "waiting" ? "waiting: " : "") + scopeNow().title + (state.range ? " from " + rangeText(state.range).replace("-", " to ") + " s" : "");
+        return (state.view === "waiting" ? "waiting: " : state.callers >= 0 ? "callers of " + frameName(whole, state.callers) + ": " : "") + scopeNow().title + (state.range ? " from " + rangeText(state.range).replace("-", " to ") + " s" : "");
     }
 
     function boxAt(event) {
@@ -782,7 +790,8 @@ function startPage() {
     addEventListener("popstate", () => take(readHash()));
     addEventListener("hashchange", () => take(readHash()));
     matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => { drawLegend(); show(); });
-    byId("view").addEventListener("change", (event) => go({ view: event.target.value, path: [], span: [] }));
+    byId("callers").addEventListener("click", showCallers);
+    byId("view").addEventListener("change", (event) => go({ view: event.target.value, callers: -1, path: [], span: [] }));
     byId("scope").addEventListener("change", (event) => go({ scope: event.target.value, path: [], span: [] }));
     byId("range").addEventListener("change", (event) => select(readRange(event.target.value, whole.first, whole.last)));
     byId("alltime").addEventListener("click", () => select(null));
@@ -801,11 +810,18 @@ function startPage() {
     function reset() {
         focus = 0;
         byId("search").value = "";
-        go({ view: "flame", scope: "all", search: "", path: [], span: [], range: null, hide: [], fold: [] });
+        go({ view: "flame", scope: "all", search: "", path: [], span: [], range: null, hide: [], fold: [], callers: -1 });
+    }
+
+    // Who calls the function in focus, whatever it calls itself.
+    function showCallers() {
+        const box = shown.boxes.find((box) => box.id === focus);
+        if (box && box.frame >= 0 && !whole.difference) go({ view: "inverted", callers: box.frame, path: [], span: [] });
     }
 
     function outwards() {
         if (state.view === "time") go({ span: [] });
+        else if (!state.path.length && state.callers >= 0) go({ view: "flame" });
         else go({ path: state.path.slice(0, -1) });
     }
 
@@ -830,8 +846,11 @@ function startPage() {
     const keys = {
         ArrowLeft: () => move(-1, 0), ArrowRight: () => move(1, 0), ArrowUp: () => move(0, -1), ArrowDown: () => move(0, 1),
         Enter: () => zoomTo(shown.boxes.find((box) => box.id === focus)), Escape: outwards, "/": () => byId("search").focus(), r: reset,
-        i: () => go({ view: state.view === "inverted" ? "flame" : "inverted", path: [], span: [] }),
-        w: () => { if (whole.waiting) go({ view: state.view === "waiting" ? "flame" : "waiting", path: [], span: [] }); },
+        i: () => go({ view: state.view === "inverted" ? "flame" : "inverted", callers: -1, path: [], span: [] }), c: showCallers,
+        w: () => {
+            if (whole.waiting) go({ view: state.view === "waiting" ? "flame" : "waiting", path: [], span: [] });
+            else details.textContent = "where threads waited was not recorded";
+        },
         t: () => go({ view: state.view === "time" ? "flame" : "time", path: [], span: [] }),
         n: () => step(1), N: () => step(-1), m: () => toggle("hide", "others"), a: () => select(null),
         ".": () => stepMoment(1), ",": () => stepMoment(-1), o: otherSide,
@@ -871,7 +890,7 @@ function startPage() {
             for (const activity of [2, 3]) if (whole.samples.node.some((_, sample) => activityOf(whole, sample) === activity)) addLegend(activities[activity] + " (strip)", activityColour(activity, dark));
     }
 
-    if (whole.difference) for (const item of [byId("view").parentElement, byId("scope").parentElement, byId("views")]) item.hidden = true;
+    if (whole.difference) for (const item of [byId("callers"), byId("view").parentElement, byId("scope").parentElement, byId("views")]) item.hidden = true;
     if (whole.difference || !hasTimes(whole)) byId("ranges").hidden = true;
     if (!whole.waiting) byId("waiting").remove();
     for (const scope of scopes) byId("scope").append(new Option(scope.title || scope.id, scope.id));
