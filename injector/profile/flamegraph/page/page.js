@@ -319,10 +319,12 @@ function startPage() {
         }
         endDrawing(surface);
         for (const { y, thread } of shown.titles) {
-            drawMoments(surface.context, moments.filter((moment) => isOf(moment, thread)), { from, to, top: y + 3, height: momentsHeight, width: surface.width, dark: isDarkNow });
+            drawMoments(surface.context, moments.filter((moment) => moment.thread === thread), { from, to, top: y + 3, height: momentsHeight, width: surface.width, dark: isDarkNow });
             drawWide(surface.context, { x: 0, y, width: surface.context.measureText(threadTitle(thread)).width + 12, style: plain() }, threadTitle(thread), "");
         }
         drawAxis(surface.context, whole, { from, to, y: 0, width: surface.width, dark: isDarkNow });
+        drawMoments(surface.context, moments.filter(({ thread }) => thread < 0), { from, to, top: 0, height: axisHeight, width: surface.width, dark: isDarkNow });
+        shown.titles.unshift({ y: 0, thread: -1 }); // it is above the others
         drawRange(surface.context, drag && drag.canvas === canvas ? [drag.from, drag.to] : state.range, span, surface.width, axisHeight, surface.height);
         function putPart(part) {
             const x = (part.from - from) * scale, width = (part.to - part.from) * scale, y = (part.depth + 1) * rowHeight - surface.top;
@@ -332,11 +334,6 @@ function startPage() {
             styles[part.frame] = styles[part.frame] || style(part.frame, matched);
             drawBox(surface, box, width < leastText ? "" : frameName(profile, part.frame), styles[part.frame], width < leastText ? "" : shortPlace(profile, part.frame));
         }
-    }
-
-    // A collection may be any thread's.
-    function isOf(moment, thread) {
-        return moment.thread < 0 || moment.thread === thread;
     }
 
     function threadTitle(thread) {
@@ -451,7 +448,7 @@ function startPage() {
     // The moments that the mouse is at: of one thread, or of all.
     function momentsAt(event, area, thread) {
         const span = spanOf(area), near = 4 * (span[1] - span[0]) / (area.clientWidth || 1), at = timeAt(event, area, span);
-        return momentsWithin(moments, at - near, at + near).filter((moment) => thread === undefined || isOf(moment, thread))
+        return momentsWithin(moments, at - near, at + near).filter((moment) => thread === undefined || moment.thread === thread)
             .sort((a, b) => Math.abs(a.at - at) - Math.abs(b.at - at));
     }
 
@@ -733,10 +730,10 @@ function startPage() {
         return null;
     }
 
-    // The thread's line in the time view that the mouse is at.
+    // The thread's line in the time view, or the axis, that the mouse is at.
     function titleAt(event) {
         const y = event.clientY - canvas.getBoundingClientRect().top;
-        return state.view !== "time" || y < axisHeight ? null : shown.titles.find((title) => y >= title.y && y < title.y + rowHeight) || null;
+        return (shown.titles || []).find((title) => y >= title.y && y < title.y + rowHeight) || null;
     }
 
     function zoomTo(box) {
