@@ -57,8 +57,16 @@ const waiting = { node: [stack(...head, own), stack(long)], thread: [0, 1], weig
 const data = { unit: "ns", strings, frames, nodes, threads: { pid: [10, 10], tid: [10, 11], name: [text("main"), text("worker")], process: [text("main"), text("main")] }, samples,
     start: Date.UTC(2026, 0, 2, 3, 4, 5, 250), waiting,
     activities: samples.node.map((node, i) => samples.thread[i] ? 3 : [0, 1, 4, 5, 6][frames.kind[nodes.frame[node]]]).join("") };
-const packed = require("zlib").deflateSync(JSON.stringify(data)).toString("base64");
-fs.writeFileSync("page.html", fs.readFileSync("any.html", "utf8").replace(/(id="data">\n)[^]*?(<\/script>)/, (_, begin, end) => begin + packed + "\n" + end));
+const write = (file, data) => {
+    const packed = require("zlib").deflateSync(JSON.stringify(data)).toString("base64");
+    fs.writeFileSync(file, fs.readFileSync("any.html", "utf8").replace(/(id="data">\n)[^]*?(<\/script>)/, (_, begin, end) => begin + packed + "\n" + end));
+};
+write("page.html", data);
+// The same with two sides, of which the new one has twice the time of walk and visit.
+const base = nodes.frame.map(() => 0), now = nodes.frame.map(() => 0);
+samples.node.forEach((node) => { base[node] += 1000000, now[node] += nodes.frame[node] === walk ? 2000000 : 1000000; });
+for (let i = base.length - 1; i > 0; i--) base[i - nodes.parent[i]] += base[i], now[i - nodes.parent[i]] += now[i];
+write("diff.html", { ...data, waiting: undefined, activities: undefined, difference: { base, new: now, verdict: now.map((value, i) => value > base[i] * 1.01 ? 0 : 2) } });
 END
 }
 
@@ -386,6 +394,35 @@ for (const [what, act] of Object.entries(acts)) {
 }
 frames.sort((a, b) => a - b);
 console.log("CPU of the longest tasks:", tasks.sort((a, b) => b - a).slice(0, 5).map((ms) => ms.toFixed(1)).join(" "), "ms; frames:", frames.length, "median", frames[frames.length >> 1].toFixed(1), "99 %", frames[Math.floor(frames.length * 0.99)].toFixed(1), "ms; open", sum.toFixed(0), "ms");
+END
+}
+
+@test "the differential page has the same search and filters, and keeps both sides" {
+    in_browser diff.html <<'END'
+check("all", await page.text("#details"), /^all\n1\.100 s, then 1\.300 s a run: \+200\.00 ms \(18\.18 %\)\nslower$/);
+await page.press("/");
+await page.type("walk");
+check("share", await page.text("#matched"), "18.18 % matched");
+await page.press("Enter");
+check("what was found", await page.text("#details"), /^walk\njit, TurboFan[^]*\n200\.00 ms, then 400\.00 ms a run: \+200\.00 ms \(100\.00 %\)\nslower$/);
+await page.press("Escape", "m");
+check("my code", await page.hash(), "#hide=others&search=walk");
+await page.evaluate("location.hash = '#hide=others'");
+await page.settle();
+const [, , left, top] = await page.at("#stage"), row = async (y, x) => {
+    await page.mouse("mouseMoved", left + x, top + y * 20 + 8);
+    return (await page.text("#tip")).split("\n");
+};
+check("the sum stays", await page.text("#details"), /^all\n1\.100 s, then 1\.300 s/);
+check("the heaviest at the left, its two sides", (await row(1, 100)).slice(0, 3).join(), /^answer,.*,400\.00 ms, then 400\.00 ms a run: \+0\.0/);
+await page.clickOn("#fold button:nth-of-type(1)");
+check("folded", await page.hash(), "#hide=others&fold=recursion");
+await page.press("/");
+await page.type("walk");
+await page.press("Enter");
+check("one walk, with all of its time", await page.text("#details"), /\n200\.00 ms, then 400\.00 ms a run/);
+await page.press("Escape", "t", "i", "w", "c", ".", "o");
+check("no view without two sides", await page.evaluate("[strip.hidden, document.getElementById('ranges').hidden, document.getElementById('callers').hidden, location.hash.includes('view')]"), [true, true, true, false]);
 END
 }
 

@@ -470,6 +470,7 @@ function startPage() {
 
     // To the next moment of what is shown, and of the functions that match if something is searched for.
     function stepMoment(by) {
+        if (whole.difference) return;
         const matched = matchedNow(), at = state.range ? state.range[0] : by > 0 ? -Infinity : Infinity;
         const list = moments.filter((moment) => (moment.frame >= 0 ? !matched || matched[moment.frame] : !matched) && !isHidden(moment) && (moment.at - at) * by >= 1);
         if (list.length) selectFrom(by > 0 ? list[0] : list[list.length - 1]);
