@@ -49,7 +49,7 @@ LIVE_NEEDS  := $(CHECK_NEEDS) script:bsdutils protoc:protobuf-compiler xmllint:l
                valgrind:valgrind gdb:gdb lldb-14:lldb-14 clang:clang clang-14:clang-14 \
                /usr/lib/x86_64-linux-gnu/libunwind.so.1:libunwind-14 /usr/lib/llvm-14/include/c++/v1/exception:libc++-14-dev \
                /usr/lib/llvm-14/lib/libc++abi.so:libc++abi-14-dev /usr/lib/llvm-14/lib/libunwind.so:libunwind-14-dev \
-               bindfs:bindfs mkfs.ext4:e2fsprogs mkfs.btrfs:btrfs-progs \
+               bindfs:bindfs mkfs.ext4:e2fsprogs mkfs.btrfs:btrfs-progs chromium-headless-shell:chromium-headless-shell \
                /usr/include/bzlib.h:libbz2-dev musl-gcc:musl-tools qemu-aarch64:qemu-user aarch64-linux-gnu-gcc:gcc-aarch64-linux-gnu \
                /usr/aarch64-linux-gnu/lib/libc.a:libc6-dev-arm64-cross riscv64-linux-gnu-gcc:gcc-riscv64-linux-gnu \
                /usr/riscv64-linux-gnu/lib/libc.a:libc6-dev-riscv64-cross \
