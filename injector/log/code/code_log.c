@@ -145,14 +145,13 @@ static char *keep_name(struct code_log *log, char *name)
     return log->names[log->name_count++] = name;
 }
 
-const char *code_log_shown_name(struct code_log *log, const char *name, size_t *bytes,
-                                bool terminated)
+const char *code_log_shown_name(struct code_log *log, const char *name, size_t *bytes, bool usable)
 {
     char *plain = jit_name_demangled(name, *bytes);
-    if (!plain && terminated && code_name_is_clean(name, *bytes))
+    if (!plain && usable)
         return name;
-    char *clean = keep_name(log, plain ? code_name_clean(plain, strlen(plain))
-                                       : code_name_clean(name, *bytes));
+    char *clean = keep_name(log, plain ? code_name_printable(plain, strlen(plain))
+                                       : code_name_printable(name, *bytes));
     free(plain);
     if (clean)
         *bytes = strlen(clean);

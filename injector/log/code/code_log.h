@@ -184,11 +184,10 @@ int code_log_print_names(struct code_log *log);
  * without memory. */
 uint32_t code_log_intern_cie(struct code_log *log, const struct eh_cie *cie);
 
-/* The BYTES bytes at NAME as they are shown (code_name.h), with their length then in BYTES: NAME
- * itself if it is clean and TERMINATED, else a copy that lives as long as LOG.  NULL without
- * memory. */
-const char *code_log_shown_name(struct code_log *log, const char *name, size_t *bytes,
-                                bool terminated);
+/* The BYTES bytes at NAME as they are shown (jit_name.h), with their length then in BYTES: NAME
+ * itself if it is not mangled and USABLE, that is printable (code_name.h) with a NUL behind it;
+ * else a copy that lives as long as LOG.  NULL without memory. */
+const char *code_log_shown_name(struct code_log *log, const char *name, size_t *bytes, bool usable);
 
 /* Add function NAME, without code bytes, as loaded at TIME_NS on the profile's clock.
  * NAME must outlive LOG. Returns 0, or -1 without memory. */

@@ -85,12 +85,13 @@ static int take_name(struct log_reader *reader, const struct jit_record *record,
     const struct jit_load *load = &record->load;
     const char *name = load->name;
     size_t bytes = load->name_bytes;
-    bool terminated = !(record->quirks & quirk_bit(QUIRK_NAME_OPEN));
+    bool usable =
+        !(record->quirks & (quirk_bit(QUIRK_NAME_OPEN) | quirk_bit(QUIRK_NAME_UNPRINTABLE)));
     if (bytes == 0) {
         name = unnamed;
         bytes = sizeof unnamed - 1;
     }
-    name = code_log_shown_name(reader->log, name, &bytes, terminated);
+    name = code_log_shown_name(reader->log, name, &bytes, usable);
     if (!name)
         return -1;
     jit_function_set_name(function, name, bytes);

@@ -36,14 +36,6 @@ static const uint8_t *bytes_behind(const struct code_spot *spot, size_t *front, 
     return bytes + 1;
 }
 
-static bool begins_function(struct stack_walker *walker, uint64_t addr)
-{
-    if (addr == 0 || addr > INT64_MAX)
-        return false;
-    struct code_spot spot = find_spot(walker, addr);
-    return spot.function && spot.addr == 0;
-}
-
 /* Whether the code in front of SPOT, which is known, does not end in a call. */
 static bool has_no_call(const struct stack_walker *walker, const struct code_spot *spot)
 {
@@ -67,7 +59,7 @@ static bool returns_to(void *context, uint64_t addr)
         return false;
     const uint8_t *bytes = bytes_behind(&spot, &front, &size);
     if (!bytes)
-        return spot.function || !begins_function(walker, addr);
+        return spot.function || !find_spot(walker, addr).function;
     return code_ends_in_call(walker->machine, bytes - front, front) ||
            code_is_signal_return(walker->machine, bytes, size);
 }
