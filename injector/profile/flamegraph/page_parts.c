@@ -15,6 +15,7 @@ PART(page_script_profile, "profile.js");
 PART(page_script_tree, "tree.js");
 PART(page_script_tiers, "tiers.js");
 PART(page_script_filter, "filter.js");
+PART(page_script_moments, "moments.js");
 PART(page_script_strip, "strip.js");
 PART(page_script_waits, "waits.js");
 PART(page_script_spans, "spans.js");
@@ -25,14 +26,12 @@ PART(page_script_canvas, "canvas.js");
 PART(page_script_page, "page.js");
 
 extern const char page_script_inflate[], page_script_profile[], page_script_tree[],
-    page_script_tiers[], page_script_filter[], page_script_strip[], page_script_waits[],
-    page_script_spans[], page_script_colours[], page_script_format[], page_script_search[],
-    page_script_canvas[], page_script_page[];
+    page_script_tiers[], page_script_filter[], page_script_moments[], page_script_strip[],
+    page_script_waits[], page_script_spans[], page_script_colours[], page_script_format[],
+    page_script_search[], page_script_canvas[], page_script_page[];
 
-const char *const page_scripts[] = {page_script_inflate, page_script_profile,
-                                    page_script_tree,    page_script_tiers,
-                                    page_script_filter,  page_script_strip,
-                                    page_script_waits,   page_script_spans,
-                                    page_script_colours, page_script_format,
-                                    page_script_search,  page_script_canvas,
-                                    page_script_page,    NULL};
+const char *const page_scripts[] = {page_script_inflate, page_script_profile, page_script_tree,
+                                    page_script_tiers,   page_script_filter,  page_script_moments,
+                                    page_script_strip,   page_script_waits,   page_script_spans,
+                                    page_script_colours, page_script_format,  page_script_search,
+                                    page_script_canvas,  page_script_page,    NULL};

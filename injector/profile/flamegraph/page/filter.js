@@ -11,15 +11,17 @@ const explanations = { kernel: "Hide the kernel's functions", native: "Hide prog
 
 const runtimeFiles = /^(node:|internal\/|<?native |ext:|bun:|deno:)/;
 const runtimeModules = /^(libjvm|libpython|libruby|libnode|libv8|libuv|libcoreclr|libclrjit|libmono|libjavascriptcoregtk|opcache|libluajit)[^/]*\.so|^(node|beam\.smp|php[\d.]*|python[\d.]*|luajit|bun|deno|ruby)$/;
-const runtimeNames = /^(Builtin:|Builtins_|BytecodeHandler:|StubRoutines|Interpreter$|v8::|node::|uv_|uv__|_?Py[A-Z_]|execute_ex$|zend_|JSC::|WTF::|llint_|erts_|beam_|process_main$|init:|proc_lib:|erl_|JavaCalls|vm_exec|mono_|[~\w]*[Tt]rampoline)/;
-const libraryFiles = /(^|\/)(node_modules|site-packages|dist-packages|gems|vendor)\/|^\/(usr|opt|lib)\/|^file:\/\/\/usr\//;
-const libraryNames = /^([\w.$<>[\], ]+ )?(java|javax|jdk|sun)\.[\w$.]*[(:]|^(java|javax|jdk|sun)\./;
+const runtimeNames = /^(Builtin:|RegExp:|Builtins_|BytecodeHandler:|StubRoutines|call_stub$|I2C\/C2I|vtable stub|itable stub|AdapterBlob|\w+([Ss]tub|Blob)$|resolve_\w+_call$|Interpreter$|v8::|node::|uv_|uv__|_?Py[A-Z_]|execute_ex$|zend_|JSC::|WTF::|llint_|erts_|global::|beam_|process_main$|init:|proc_lib:|erl_|JavaCalls|vm_exec|mono_|[~\w]*[Tt]rampoline)/;
+const libraryFiles = /(^|\/)(node_modules|site-packages|dist-packages|gems|vendor)\/|^\/(usr|opt|lib)\/|^file:\/\/\/usr\/|^(java|javax|jdk|sun)\//;
+const libraryNames = new RegExp("^([\\w.$<>[\\], ]+ )?(java|javax|jdk|sun)\\.[\\w$.]*[(:]|^(java|javax|jdk|sun)\\.|" + // Erlang's OTP:
+    "^(lists|maps|dict|sets|gb_\\w+|ord\\w+|ets|string|binary|re|io\\w*|file\\w*|gen\\w*|supervisor|proc_lib|sys|timer|unicode|rand|queue|erl_\\w+|erlang|init|code\\w*|" +
+    "application\\w*|error_\\w+|logger\\w*|prim_\\w+|beam_\\w+|epp|compile):\\S+/\\d+$");
 
 // By frame: the bits of those of hideable that hide it.
 function* ownerSteps(profile) {
     const bit = (word) => 1 << hideable.indexOf(word), { kind, module, file } = profile.frames;
     const isCompiled = kind.some((number) => number < 2); // of a program that is native, native code is one's own
-    const owners = new Uint8Array(kind.length);
+    const owners = new Uint8Array(kind.length), isOwn = new Uint8Array(kind.length);
     for (let frame = 0; frame < kind.length; frame++) {
         const number = kind[frame], name = frameName(profile, frame), path = profile.strings[file[frame]], binary = profile.strings[module[frame]];
         let bits = 0;
@@ -28,10 +30,12 @@ function* ownerSteps(profile) {
         if (runtimeFiles.test(path) || (!path && runtimeNames.test(name)) || (kinds[number] === "native" && (runtimeModules.test(binary) || runtimeNames.test(name))) ||
             (kinds[number] === "interpreter" && !path)) bits |= bit("runtime");
         if (libraryFiles.test(path) || (kinds[number] !== "kernel" && libraryNames.test(name))) bits |= bit("libraries");
-        const isOwn = isCompiled ? !bits : !(bits & ~bit("native")) && kinds[number] === "native" && !/\.so(\.|$)|^\[/.test(binary);
-        owners[frame] = isOwn ? bits : bits | bit("others");
+        isOwn[frame] = isCompiled ? !bits : !(bits & ~bit("native")) && kinds[number] === "native" && !/\.so(\.|$)|^\[/.test(binary);
+        owners[frame] = bits;
         if (frame % 512 === 511) yield;
     }
+    const isLibrary = !isOwn.includes(1); // where nothing else is one's own, as of npx, a library is what was run
+    for (let frame = 0; frame < kind.length; frame++) if (!isOwn[frame] && !(isLibrary && isCompiled && owners[frame] === bit("libraries"))) owners[frame] |= bit("others");
     return owners;
 }
 

@@ -1,5 +1,5 @@
 // Time: the axis, and the strip above all views, which has all threads as lanes from the first sample to the last.
-const axisHeight = 20, leastLane = 2, mostLane = 12, mostLanesHeight = 128;
+const axisHeight = 20, momentsHeight = 12, leastLane = 2, mostLane = 12, mostLanesHeight = 128;
 const activities = ["JIT code", "interpreter", "garbage collector", "JIT compilers", "native code", "kernel", "without a name"];
 const activityHues = [[104, 48], [36, 60], [320, 62], [275, 55], [208, 40], [12, 58], [0, 0]];
 
@@ -75,23 +75,29 @@ function laneSizes(count) {
     return { height, count: Math.min(count, Math.floor(mostLanesHeight / height)) };
 }
 
+// What is above the lanes: the axis, and the moments if there are any.
+function aboveLanes(moments) {
+    return axisHeight + (moments.length ? momentsHeight : 0);
+}
+
 // The part of the strip that stays while ranges are selected, as a picture.
-function drawLanes(profile, width, dark, scale) {
-    const lanes = lanesWithWaits(profile), { height, count } = laneSizes(lanes.length);
+function drawLanes(profile, moments, width, dark, scale) {
+    const lanes = lanesWithWaits(profile), { height, count } = laneSizes(lanes.length), above = aboveLanes(moments);
     const picture = document.createElement("canvas");
-    [picture.width, picture.height] = [Math.round(width * scale), Math.round((axisHeight + count * height) * scale)];
+    [picture.width, picture.height] = [Math.round(width * scale), Math.round((above + count * height) * scale)];
     const context = picture.getContext("2d");
     context.setTransform(scale, 0, 0, scale, 0, 0);
     drawAxis(context, profile, { from: profile.first, to: profile.last, y: 0, width, dark });
+    drawMoments(context, moments, { from: profile.first, to: profile.last, top: axisHeight, height: momentsHeight, width, dark });
     for (let n = 0; n < count; n++) {
-        drawWaits(context, profile, lanes[n], { y: axisHeight + n * height, height, width, dark });
+        drawWaits(context, profile, lanes[n], { y: above + n * height, height, width, dark });
         const columns = laneColumns(profile, lanes[n], profile.first, profile.last, width);
         for (let from = 0; from < width;) {
             let to = from + 1;
             while (to < width && columns[to] === columns[from]) to++;
             if (columns[from] < 7) {
                 context.fillStyle = activityColour(columns[from], dark);
-                context.fillRect(from, axisHeight + n * height, to - from, height > 3 ? height - 1 : height);
+                context.fillRect(from, above + n * height, to - from, height > 3 ? height - 1 : height);
             }
             from = to;
         }

@@ -24,6 +24,13 @@ function* frameTotalSteps(profile, tree) {
     return totals;
 }
 
+// What each frame has itself: what is hidden below it, too.
+function frameSelfs(profile, tree) {
+    const selfs = new Float64Array(profile.frames.name.length);
+    for (let node = 1; node < tree.count; node++) selfs[tree.frame[node]] += tree.self[node];
+    return selfs;
+}
+
 // By node: 1 if its function is in none of its callers.
 function* outermostSteps(profile) {
     const { parent, frame } = profile.nodes, { begin, list } = childrenIn(profile), functions = functionsOf(profile);

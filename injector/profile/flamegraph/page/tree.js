@@ -72,13 +72,17 @@ function addWeights(profile, scope, add) {
     for (let i = 0; i < times.length; i++) if (wanted[thread[i]] && times[i] >= from && times[i] < to) add(i, weight[i]);
 }
 
-// The stacks from the innermost frame on: who called it, and who called that. Until a node is expanded it keeps its stacks: those FROM up
+// The stacks from the innermost frame on, or from the innermost call of a function on (scope.callers): who called it, and who called that. Until a node is expanded it keeps its stacks: those FROM up
 // to TO, of each the profile's node that comes next and what it weighs. Children have parts of their parent's, so that hardly anything is
 // allocated: a browser that collects garbage draws nothing.
 function* invertedTreeSteps(profile, scope) {
     const tree = { frame: [-1], parent: [-1], total: [0], self: [0], start: [0], depth: [0], first: [0], next: [0], isExpanded: [0], count: 1, isInverted: true };
-    const sums = new Float64Array(profile.nodes.parent.length);
-    addWeights(profile, scope, (i, weight) => { sums[profile.samples.node[i]] += weight; });
+    const sums = new Float64Array(profile.nodes.parent.length), from = scope.callers >= 0 ? callsOf(profile, scope.callers) : null;
+    addWeights(profile, scope, (i, weight) => {
+        const node = profile.samples.node[i];
+        sums[from ? from[node] : node] += weight;
+    });
+    if (from) sums[0] = 0; // it is not in their stacks
     yield;
     let count = 0;
     for (const sum of sums) if (sum) count++;
@@ -94,6 +98,13 @@ function* invertedTreeSteps(profile, scope) {
     const room = { next: new Int32Array(count), weight: new Float64Array(count), group: new Int32Array(profile.frames.name.length).fill(-1) };
     tree.expand = (node) => expand(profile, tree, node, room);
     return tree;
+}
+
+// By node: the innermost call of FRAME's function in its stack, or 0.
+function callsOf(profile, frame) {
+    const functions = functionsOf(profile), { nodes } = profile, calls = new Int32Array(nodes.parent.length);
+    for (let node = 1; node < calls.length; node++) calls[node] = functions[nodes.frame[node]] === functions[frame] ? node : calls[nodes.parent[node]];
+    return calls;
 }
 
 function invertedTree(profile, scope) {

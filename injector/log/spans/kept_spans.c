@@ -1,5 +1,5 @@
 /* See kept_spans.h. */
-#include "injector/run/record/kept_spans.h"
+#include "injector/log/spans/kept_spans.h"
 
 #include "injector/files/output_file.h"
 #include "injector/files/regular_file.h"
@@ -44,6 +44,13 @@ static int for_each(const char *folder, int (*take)(void *context, const char *p
 
 /* ---- What is kept ---- */
 
+static int remove_file(void *nothing, const char *path)
+{
+    (void)nothing;
+    unlink(path);
+    return 0;
+}
+
 struct keeping {
     const char *folder;
     struct findings *findings;
@@ -87,19 +94,14 @@ int kept_spans_take(const char *dumps, const char *path, struct findings *findin
 {
     char *folder = folder_of(path);
     struct keeping keeping = {folder, findings};
+    if (folder)
+        for_each(folder, remove_file, NULL);
     const int result = folder ? for_each(dumps, keep_file, &keeping) : -1;
     free(folder);
     return result ? report_failure(findings, "out of memory") : 0;
 }
 
 /* ---- What was kept before ---- */
-
-static int remove_file(void *nothing, const char *path)
-{
-    (void)nothing;
-    unlink(path);
-    return 0;
-}
 
 void kept_spans_put_aside(const char *path, const char *old)
 {
