@@ -291,6 +291,19 @@ static void test_a_file_that_is_not_the_script_tells_nothing(void **state)
     expect_call_in_source("2:16", 0, 0);
 }
 
+/* Each eval has characters of its own, and all have the same name: none. */
+static void test_a_call_in_a_script_without_a_name_has_no_line(void **state)
+{
+    (void)state;
+    load(1, ADDR, "JS:*outer :1:11");
+    read_both("code-creation,JS,10,1,0x771,50,inner :1:41,0xb0,~\n"
+              "code-source-info,0x771,5,40,69,C0O40,,\n" CODE("9", "outer :1:11", "0xa0") INFO
+              "C8O45I0,F0O40,S0xb0\n");
+    assert_true(decode(0));
+    assert_call(0, LINE_NOT_INLINED, "JS:*inner :1:41", 0, 0);
+    release();
+}
+
 /* ---- What is wrong with it ---- */
 
 static void expect_broken(const char *info, const char *words)
@@ -373,6 +386,7 @@ int main(void)
         LINE_TEST(test_a_call_by_a_row_of_the_dump),
         LINE_TEST(test_a_call_by_the_scripts_file),
         LINE_TEST(test_a_file_that_is_not_the_script_tells_nothing),
+        LINE_TEST(test_a_call_in_a_script_without_a_name_has_no_line),
         LINE_TEST(test_inlines_that_contradict_themselves),
         LINE_TEST(test_calls_that_lie_too_deep),
         LINE_TEST(test_lines_that_cannot_be_read_are_counted),

@@ -130,6 +130,7 @@ void code_log_convert(struct code_log *log, const struct jit_clock *clock)
 {
     for (size_t i = 0; i < log->event_count; i++)
         log->events[i].time_ns = jit_clock_to_perf(clock, log->events[i].time_ns);
+    interpreted_code_convert(&log->interpreted, clock);
     if (log->history.begin_ns)
         log->history.begin_ns = jit_clock_to_perf(clock, log->history.begin_ns);
 }
@@ -280,6 +281,7 @@ void code_log_free(struct code_log *log)
     free(log->moves);
     free(log->unloads);
     line_blocks_free(log->line_blocks);
+    interpreted_code_free(&log->interpreted);
     free(log->cies);
     free(log->fdes);
     for (size_t i = 0; i < log->name_count; i++)

@@ -10,6 +10,7 @@
 #include "injector/findings/findings.h"
 #include "injector/log/clock/jit_clock.h"
 #include "injector/log/clock/stamp_range.h"
+#include "injector/log/code/interpreted_code.h"
 #include "injector/log/lines/code_lines.h"
 #include "jitdump/format/eh_frame.h"
 
@@ -139,6 +140,7 @@ struct code_log {
     struct code_fde *fdes; /* by function, then by start */
     size_t fde_count, fde_capacity;
     struct line_block *line_blocks; /* the known source of its functions, by dump */
+    struct interpreted_code interpreted;
 };
 
 /* Whether its function is counted by it. */

@@ -320,6 +320,12 @@ static int add_sound_record(struct log_reader *reader, const struct jit_record *
         reader->piece = record->piece;
         reader->piece_time = record->timestamp;
         return 0;
+    case JIT_INTERPRETER_FRAME:
+        return interpreted_code_add_interpreter(&reader->log->interpreted, &record->interpreter);
+    case JIT_INTERPRETED_FUNCTION:
+        return interpreted_code_add(&reader->log->interpreted, &record->interpreted,
+                                    jit_clock_to_perf(reader->clock, record->timestamp),
+                                    reader->dump_index);
     case JIT_CODE_DEBUG_INFO:
     case JIT_CODE_INLINE_INFO:
         return reader->with_lines
