@@ -30,6 +30,8 @@ char *code_name_printable(const char *name, size_t bytes)
         return NULL;
     memcpy(cleaned, name, bytes);
     cleaned[bytes] = '\0';
+    if (characters_are_plain_ascii(name, bytes))
+        return cleaned;
     for (size_t at = 0, count; at < bytes; at += count) {
         if (is_kept(character_at(name + at, bytes - at, &count)))
             continue;

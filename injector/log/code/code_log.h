@@ -134,6 +134,7 @@ struct code_log {
     bool has_unwinding; /* there was an UNWINDING_INFO, even an empty one */
     bool has_pieces;    /* a function of several pieces */
     bool cut;           /* a dump ended inside a record: the rest of the log is missing */
+    bool stubs_unread;  /* in one that its runtime could not read: QUIRK_STUBS_UNREAD */
     struct eh_cie *cies;
     size_t cie_count, cie_capacity;
     struct code_fde *fdes; /* by function, then by start */

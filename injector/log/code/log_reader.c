@@ -134,6 +134,8 @@ static void report_short_load(const struct log_reader *reader, const struct jit_
                               const char *name)
 {
     bool cut = record->quirks & quirk_bit(QUIRK_DUMP_CUT);
+    if (reader->log->stubs_unread)
+        return;
     report_finding(reader->findings, cut ? FINDING_DUMP_TRUNCATED : FINDING_DUMP_TORN,
                    "%s: record %" PRIu64 " at 0x%" PRIx64 ": ends after %" PRIu64 " of its %" PRIu32
                    " bytes; its name, %s, is kept",
@@ -405,6 +407,7 @@ static int take_end(struct log_reader *reader, const struct jit_record *record,
     if (end != JIT_DUMP_CUT)
         return 0;
     reader->log->cut = true;
+    reader->log->stubs_unread = record->quirks & quirk_bit(QUIRK_STUBS_UNREAD);
     if (record->quirks & quirk_bit(QUIRK_DUMP_CUT) && !reader->foreign)
         return add_record(reader, record);
     report_end(reader, record, end);
