@@ -42,14 +42,14 @@ BUILD_NEEDS := /usr/include/libelf.h:libelf-dev /usr/include/elfutils/libdw.h:li
 # tinyjit throws C++ exceptions.
 DEMO_NEEDS  := $(BUILD_NEEDS) g++:g++ perf:linux-perf
 CHECK_NEEDS := $(DEMO_NEEDS) /usr/include/cmocka.h:libcmocka-dev bats:bats jq:jq python3:python3 xz:xz-utils readelf:binutils \
-               eu-readelf:elfutils pkg-config:pkg-config
+               eu-readelf:elfutils dwz:dwz pkg-config:pkg-config
 # Debuggers, other compilers and machines, and tools that refuse or count what a program asks the kernel for.
 LIVE_NEEDS  := $(CHECK_NEEDS) script:bsdutils protoc:protobuf-compiler xmllint:libxml2-utils \
                /usr/lib/python3/dist-packages/jsonschema:python3-jsonschema hyperfine:hyperfine gnuplot:gnuplot-nox strace:strace \
                valgrind:valgrind gdb:gdb lldb-14:lldb-14 clang:clang clang-14:clang-14 \
                /usr/lib/x86_64-linux-gnu/libunwind.so.1:libunwind-14 /usr/lib/llvm-14/include/c++/v1/exception:libc++-14-dev \
                /usr/lib/llvm-14/lib/libc++abi.so:libc++abi-14-dev /usr/lib/llvm-14/lib/libunwind.so:libunwind-14-dev \
-               bindfs:bindfs mkfs.ext4:e2fsprogs mkfs.btrfs:btrfs-progs \
+               bindfs:bindfs mkfs.ext4:e2fsprogs mkfs.btrfs:btrfs-progs chromium-headless-shell:chromium-headless-shell \
                /usr/include/bzlib.h:libbz2-dev musl-gcc:musl-tools qemu-aarch64:qemu-user aarch64-linux-gnu-gcc:gcc-aarch64-linux-gnu \
                /usr/aarch64-linux-gnu/lib/libc.a:libc6-dev-arm64-cross riscv64-linux-gnu-gcc:gcc-riscv64-linux-gnu \
                /usr/riscv64-linux-gnu/lib/libc.a:libc6-dev-riscv64-cross \
@@ -154,7 +154,7 @@ JDK   := $(patsubst %/include/jvmti.h,%,$(firstword $(JVMTI)))
 JAVA_AGENT     := $(BUILD)/libperfjit-java.so
 JAVA_AGENT_SRC := $(wildcard agents/java/*.c)
 # These know nothing of Java's headers: units test them.
-JAVA_AGENT_OWN := $(patsubst %,agents/java/%.c,agent_options code_table frame_tables method_text vm_structs)
+JAVA_AGENT_OWN := $(patsubst %,agents/java/%.c,agent_options code_table frame_tables interpreter_layout method_text vm_structs)
 AGENTS         := $(if $(JDK),$(JAVA_AGENT))
 agents: $(AGENTS)
 	@$(if $(JDK),:,echo 'No JDK: the agent for Java is left out (apt-get install default-jdk-headless or set JAVA_HOME)')
@@ -616,13 +616,16 @@ tarball:
 	git archive --prefix=perfjit-$(VERSION)/ -o $(BUILD)/perfjit-$(VERSION).tar.gz HEAD
 
 # Debian packages of what is committed, with debian/, in $(BUILD)/deb.  What this make was given is for itself alone.
+# A JDK is large, and needed for the agent for Java alone: without Debian's they are built without the agent.
 DEB_TREE = $(BUILD)/deb/perfjit-$(VERSION)
 deb:
 	rm -rf $(BUILD)/deb
 	mkdir -p $(DEB_TREE)
 	git archive HEAD | tar -x -C $(DEB_TREE)
+	@profiles=; dpkg-query -W -f='$${db:Status-Status}' default-jdk-headless 2>/dev/null | grep -qx installed || { profiles=-Pnojava; \
+	    echo 'make deb: without the agent for Java: apt-get install default-jdk-headless'; }; \
 	cd $(DEB_TREE) && env -u MAKEFLAGS -u MFLAGS -u MAKELEVEL -u BUILD -u CPPFLAGS -u CFLAGS -u LDFLAGS -u DESTDIR -u PREFIX \
-	    dpkg-buildpackage -us -uc
+	    dpkg-buildpackage -us -uc $$profiles
 	rm -r $(DEB_TREE)
 
 # The list of quirks stands in the command: docs/quirks.md repeats it below the heading that ends what was written by hand.

@@ -1,12 +1,11 @@
 #!/usr/bin/env bash
 # The pictures of docs/, made by the commands themselves:  docs/pictures/make.sh BUILD_DIR
 #
-# Needs node, perf, chromium, and pngquant if it is there.
+# Needs node, perf, chromium (tests/cli/browser.js finds it), and pngquant if it is there.
 set -euo pipefail
 build=$(realpath "${1:?usage: docs/pictures/make.sh BUILD_DIR}")
 here=$(dirname "$(realpath "$0")")
-browser=$(command -v chromium || command -v chromium-headless-shell || true)
-for need in node perf "${browser:-chromium}"; do
+for need in node perf; do
     command -v "$need" >/dev/null || { echo "docs-pictures: install $need" >&2; exit 1; }
 done
 work=$(mktemp -d)
@@ -16,10 +15,16 @@ cd "$work"
 "$build/perfjit" record -q -F 2500 -o app node app.js
 "$build/perfjit" flamegraph -q --title "node app.js" -o app.html app.perf.data
 
-# picture NAME HASH [OPTION...]: the page at HASH, as a PNG.
+# picture NAME HASH: the page at HASH, as a PNG.
 picture() {
-    "$browser" --headless --no-sandbox --disable-gpu --hide-scrollbars --window-size=1200,720 --virtual-time-budget=4000 "${@:3}" \
-        --screenshot="$work/$1.png" "file://$work/app.html#$2" >/dev/null 2>&1
+    node -e '
+const { openPage } = require(process.argv[1]), [file, to, hash] = process.argv.slice(2);
+(async () => {
+    const page = await openPage(file, { hash, width: 1000, height: 600 });
+    await new Promise((resolve) => setTimeout(resolve, 2000)); // moments come while nobody waits
+    await page.screenshot(to);
+    await page.close();
+})();' "$here/../../tests/cli/browser.js" "$work/app.html" "$work/$1.png" "#$2"
     ! command -v pngquant >/dev/null || pngquant --force --output "$work/$1.png" "$work/$1.png"
     cp "$work/$1.png" "$here/$1.png"
 }

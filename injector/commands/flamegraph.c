@@ -76,10 +76,7 @@ struct flamegraph_run {
 static int write_graph(void *context, FILE *stream)
 {
     const struct flamegraph_run *run = context;
-    if (run->svg)
-        return flamegraph_svg_write(&run->request, stream);
-    flamegraph_page_write(&run->request, stream);
-    return 0;
+    return (run->svg ? flamegraph_svg_write : flamegraph_page_write)(&run->request, stream);
 }
 
 /* A title is shown as names are. */

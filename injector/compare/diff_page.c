@@ -156,7 +156,7 @@ int diff_page_write(FILE *stream, const struct diff_report *report)
                                                    .put_tables =
                                                        report->set->lines_of ? put_tables : NULL,
                                                    .context = report};
-        flamegraph_page_write(&request, stream);
+        result = flamegraph_page_write(&request, stream);
     }
     free(picture.samples);
     free(picture.events);

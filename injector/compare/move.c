@@ -1,6 +1,8 @@
 /* See move.h. */
 #include "injector/compare/move.h"
 
+#include "injector/log/code/tier_mark.h"
+
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -83,21 +85,9 @@ char *move_state_text(const struct run_set *set, const struct compared_row *stat
 /* How much a compiler has done for code in this state; -1: it is not known. */
 static int rank_of(const struct run_set *set, const struct compared_row *state)
 {
-    static const struct {
-        const char *part; /* of the tier's name; the first that fits */
-        int rank;
-    } ranks[] = {{"bytecode", 0},  {"LLInt", 0},        {"Interpreter", 0},
-                 {"Sparkplug", 1}, {"Baseline", 1},     {"QuickJitted", 1},
-                 {"MinOpt", 1},    {"Instrumented", 1}, {"OptimizedTier1", 3},
-                 {"Optimized", 2}, {"tier1", 1},        {"Maglev", 2},
-                 {"DFG", 2},       {"tier2", 3},        {"TurboFan", 3},
-                 {"FTL", 3},       {"Ion", 3}};
     const struct call_frame *frame = &set->names.frames[state->number];
-    const char *tier = call_profile_string(&set->names, frame->tier);
-    for (size_t i = 0; i < sizeof ranks / sizeof ranks[0]; i++)
-        if (strstr(tier, ranks[i].part))
-            return ranks[i].rank;
-    return frame->kind == FRAME_INTERPRETER ? 0 : -1;
+    const int rank = tier_rank(call_profile_string(&set->names, frame->tier));
+    return frame->kind == FRAME_INTERPRETER && rank < 0 ? 0 : rank;
 }
 
 /* ---- From state to state ---- */

@@ -39,13 +39,3 @@ char *code_name_printable(const char *name, size_t bytes)
     }
     return cleaned;
 }
-
-bool code_name_is_clean(const char *name, size_t bytes)
-{
-    return code_name_is_printable(name, bytes);
-}
-
-char *code_name_clean(const char *name, size_t bytes)
-{
-    return code_name_printable(name, bytes);
-}

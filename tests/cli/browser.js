@@ -17,7 +17,7 @@ async function openPage(file, { hash = "", width = 1200, height = 900 } = {}) {
     const options = ["--remote-debugging-pipe", "--user-data-dir=" + home, "--no-first-run", "--disable-gpu", "--hide-scrollbars", "--no-sandbox", "--headless",
         "--disable-background-networking", "--disable-component-update", "--host-resolver-rules=MAP * ~NOTFOUND", "about:blank"];
     const browser = spawn(findBrowser(), options, { stdio: ["ignore", "ignore", "ignore", "pipe", "pipe"], env: { ...process.env, HOME: home } });
-    const waiting = new Map(), problems = [], requests = [];
+    const waiting = new Map(), problems = [], requests = [], traced = [];
     let number = 0, rest = "", session, loaded;
     const isLoaded = new Promise((resolve) => { loaded = resolve; });
     browser.stdio[4].on("data", (data) => {
@@ -26,6 +26,8 @@ async function openPage(file, { hash = "", width = 1200, height = 900 } = {}) {
         for (const message of messages.map((text) => JSON.parse(text))) {
             if (waiting.has(message.id)) waiting.get(message.id)(message);
             else if (message.method === "Page.loadEventFired") loaded();
+            else if (message.method === "Tracing.dataCollected") traced.push(...message.params.value);
+            else if (message.method === "Tracing.tracingComplete") traced.ended();
             else if (message.method === "Runtime.exceptionThrown") problems.push(message.params.exceptionDetails.exception ? message.params.exceptionDetails.exception.description : message.params.exceptionDetails.text);
             else if (message.method === "Runtime.consoleAPICalled" && message.params.type === "error") problems.push(JSON.stringify(message.params.args));
             else if (message.method === "Page.javascriptDialogOpening") problems.push("a dialog: " + message.params.message);
@@ -89,6 +91,22 @@ async function openPage(file, { hash = "", width = 1200, height = 900 } = {}) {
         async clickOn(selector) {
             const [x, y] = await page.at(selector);
             await page.click(x, y);
+        },
+        // What ACT costs: the CPU time of each task of the page's main thread in ms, the longest first, which a busy machine changes little,
+        // and the times between frames.
+        async cost(act) {
+            await page.evaluate("(() => { const gaps = window.gaps = []; let last = performance.now(); const frame = () => { const now = performance.now(); gaps.push(now - last); last = now; if (window.gaps === gaps) requestAnimationFrame(frame); }; requestAnimationFrame(frame); })()");
+            traced.length = 0;
+            const ended = new Promise((resolve) => { traced.ended = resolve; });
+            await send("Tracing.start", { categories: "toplevel,__metadata", transferMode: "ReportEvents" });
+            await act();
+            await send("Tracing.end");
+            await ended;
+            const frames = await page.evaluate("(() => { const gaps = window.gaps || []; window.gaps = null; return gaps; })()");
+            const isTask = (event) => event.ph === "X" && event.tdur && /RunTask/.test(event.name), tasksOf = (thread) => traced.filter((event) => isTask(event) && event.pid === thread.pid && event.tid === thread.tid);
+            const [tasks] = traced.filter((event) => event.name === "thread_name" && event.args.name === "CrRendererMain").map(tasksOf).sort((a, b) => b.length - a.length);
+            const falling = (list) => list.sort((a, b) => b - a);
+            return { tasks: falling(tasks.map((event) => event.tdur / 1000)), frames: falling(frames) };
         },
         text: (selector) => page.evaluate(`document.querySelector(${JSON.stringify(selector)}).textContent`),
         hash: () => page.evaluate("decodeURIComponent(location.hash)"),

@@ -90,11 +90,11 @@ END
 # bats test_tags=live
 @test "the page has both sides of each stack: their sums are the report's, and what is gone is there, in node" {
     perfjit diff -q --json json --html page.html --base new? --new base1 base2 base3 base4 >/dev/null
-    cat "$here"/../../injector/profile/flamegraph/page/{profile,tree,tiers,format,colours}.js >model.js
+    cat "$here"/../../injector/profile/flamegraph/page/{inflate,profile,tree,tiers,format,colours}.js >model.js
     cat >>model.js <<'END'
 const fs = require("fs");
 const text = fs.readFileSync("page.html", "utf8");
-const profile = openProfile(JSON.parse(text.slice(text.indexOf('id="data">') + 10, text.indexOf("</script>", text.indexOf('id="data">')))));
+const profile = openProfile(unpackData(text.slice(text.indexOf('id="data">') + 10, text.indexOf("</script>", text.indexOf('id="data">')))));
 const answer = JSON.parse(fs.readFileSync("json", "utf8"));
 const { base, new: now, verdict } = profile.difference;
 const near = (a, b) => Math.abs(a - b) <= 1e-5 * Math.max(a, b);

@@ -6,11 +6,13 @@ Each format's own tables are read here, and each function's self and total time 
 the samples' periods, by perf.  perf.script, of an injected recording of frame pointers (-F period,ip,sym,dso --no-inline), must
 have the same of each function of JIT code.
 """
+import base64
 import collections
 import json
 import re
 import string
 import sys
+import zlib
 
 directory, wanted = sys.argv[1], int(sys.argv[2])
 
@@ -77,7 +79,7 @@ def node_numbers(column):
 def page():
     html = text("page.html")
     start = html.index('id="data">') + len('id="data">')
-    data = json.loads(html[start : html.index("</script>", start)])
+    data = json.loads(zlib.decompress(base64.b64decode(html[start : html.index("</script>", start)])))
     strings, frames = data["strings"], data["frames"]
     nodes = {name: list(node_numbers(column)) for name, column in data["nodes"].items()}
     columns = zip(frames["name"], frames["file"], frames["module"], frames["line"])

@@ -391,7 +391,9 @@ script_of_functions() {
 
 # data PAGE: what is in it, as JSON.
 data() {
-    sed -n '/<script type="application\/json" id="data">/,/<\/script>/p' "$1" | sed '1d; $d'
+    python3 -c 'import base64, re, sys, zlib
+packed = re.search(rb"<script type=\"text/plain\" id=\"data\">\n([^<]*)", open(sys.argv[1], "rb").read()).group(1)
+sys.stdout.buffer.write(zlib.decompress(base64.b64decode(packed)))' "$1"
 }
 
 # ---- Cost ----

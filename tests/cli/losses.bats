@@ -89,7 +89,7 @@ silent() { # TEXT COMMAND...
         [ "$(jq -r '.functions[0].name' json)" = "$name" ] || complain "$data: $(cat json)"
         perfjit export -q -f folded --event offcpu-time -o - "$data" | grep -qE '^tinyjit;.* 1$'
         perfjit flamegraph -q -o page.html --event offcpu-time "$data"
-        grep -qF "\"$name\"" page.html
+        grep -qF "\"$name\"" <(data page.html)
     done
     perfjit check waited.data | grep -q "in all *$(($(perfjit report -q --json "$sound" | jq .samples) + 1))$"
 }

@@ -79,7 +79,8 @@ report_names() {
     perfjit export -q -f speedscope --jitdump names.dump sound.data >out.speedscope
     perfjit export -q -f firefox --jitdump names.dump sound.data >out.firefox
     perfjit report -q --json --jitdump names.dump sound.data >out.json
-    perfjit flamegraph -q --jitdump names.dump -o out.html sound.data
+    perfjit flamegraph -q --jitdump names.dump -o page.html sound.data
+    data page.html >out.html
     perfjit flamegraph -q --svg --jitdump names.dump -o out.svg sound.data
     perfjit inject -q --jitdump names.dump -i sound.data -o named.data
     perf script -i named.data -F ip,sym >out.perf 2>/dev/null

@@ -28,7 +28,7 @@ named() {
     grep -qE " $2( |$)" rows || complain "report: $(cat rows)"
     rm -f page.html folded
     perfjit flamegraph -q "${@:3}" -o page.html "$1"
-    grep -q "\"$2\"" page.html || complain "flamegraph: no $2"
+    grep -q "\"$2\"" <(data page.html) || complain "flamegraph: no $2"
     perfjit export -q "${@:3}" -f folded "$1" >folded
     grep -qE ";$2 [0-9]" folded || complain "export: $(cat folded)"
 }

@@ -49,13 +49,60 @@ for (const [frame, total] of leaves) {
 if (outermost !== flame.total[0]) throw new Error("time has another sum: " + outermost + " of " + flame.total[0]);
 const matched = matchFrames(profile, "/^(hot|tj::inner)$/");
 if (!(matchedWeight(flame, matched) > flame.total[0] / 3)) throw new Error("nothing is found");
+for (let i = 0; i < flame.count; i++) flame.expand(i);
 for (let i = 1; i < flame.count; i++) if (flame.total[i] && flame.start[i] + flame.total[i] > flame.start[flame.parent[i]] + flame.total[flame.parent[i]])
     throw new Error("a box is outside of its caller's");
-for (const [, sums] of functionTotals(profile, scopes[0])) console.log(sums.self + " " + sums.total + " " + sums.name);
+const functions = functionsOf(profile), totals = functionTotals(profile, scopes[0]), firsts = functions.map((own, frame) => functions.indexOf(own) === frame ? 1 : 0);
+firsts.forEach((isFirst, frame) => {
+    const sums = totals.get(functions[frame]);
+    if (!isFirst || !sums || frame % 5) return; // the callers of each fifth
+    const callers = invertedTree(profile, { ...scopes[0], callers: frame });
+    if (callers.total[0] !== sums.total) throw new Error("callers of " + sums.name + ": " + callers.total[0] + ", not " + sums.total);
+    callers.expand(0);
+    if (childrenOf(callers, 0).some((child) => functions[callers.frame[child]] !== functions[frame])) throw new Error("callers begin with another function");
+});
+for (const [, sums] of totals) console.log(sums.self + " " + sums.total + " " + sums.name);
 END
         node model.js | sort >page
         perfjit report -q --json $form | jq -r '.functions[] | "\(.self) \(.total) \(.name)"' | sort >report
         same page report
+    done
+}
+
+@test "with every filter, range, thread and weight the page's sum is the report's, in node" {
+    local weight form range thread total sums
+    cat "$here"/../../injector/profile/flamegraph/page/{profile,tree,tiers,search,format,filter,strip}.js >sums.js
+    cat >>sums.js <<'END'
+const [file, ...asked] = process.argv.slice(2), profile = openProfile(JSON.parse(require("fs").readFileSync(file))), scopes = scopesOf(profile);
+if (!asked.length) { // what to ask for: ranges that begin and end at odd places, and at samples
+    const at = (share) => ((profile.first + share * (profile.last - profile.first)) / 1e6).toFixed(6), times = [...profile.times].sort((a, b) => a - b);
+    const sample = (share) => (times[Math.floor(times.length * share)] / 1e6).toFixed(6);
+    const ranges = ["-", at(0.1) + "-" + at(0.35), at(0.5) + "-", "-" + at(0.77), sample(0.2) + "-" + sample(0.4), sample(0.4) + "-" + sample(0.6)];
+    for (const range of ranges) for (const scope of ["all", ...scopes.filter(({ id }) => id[0] === "t").map(({ id }) => id.split(".")[1])]) console.log(range, scope);
+} else {
+    const [range, thread] = asked, scope = scopes.find(({ id }) => id === "all" ? thread === "all" : id.endsWith("." + thread)), within = readRange(range, profile.first, profile.last);
+    const sums = new Set();
+    for (const hide of [[], ["kernel"], ["native"], ["runtime"], ["libraries"], ["others"], hideable]) for (const fold of [[], ["recursion"], ["tiers"], foldable]) {
+        const own = filterProfile(profile, hide, fold), where = within ? { ...scope, range: within } : scope, tree = flameTree(own, where), inverted = invertedTree(own, where);
+        const selfs = frameSelfs(own, tree).reduce((sum, self) => sum + self, 0) + tree.self[0];
+        for (const sum of [tree.total[0], inverted.total[0], selfs]) sums.add(sum);
+    }
+    console.log([...sums].join(" "));
+}
+END
+    for weight in period samples; do
+        for form in node unwound; do
+            perfjit flamegraph -q --weight $weight -o sums.html $form
+            data sums.html >sums.json
+            node sums.js sums.json >asked
+            [ "$(wc -l <asked)" -ge 6 ]
+            while read -r range thread; do
+                [ "$range" != - ] || range=0-
+                total=$(perfjit report -q --json --weight $weight --time "$range" $([ "$thread" = all ] || echo --thread "$thread") $form 2>/dev/null | jq .total)
+                sums=$(node sums.js sums.json "$range" "$thread")
+                [ "$sums" = "${total:-0}" ] || complain "$form $weight $range $thread: $sums, not $total" # without a sample it has no report
+            done <asked
+        done
     done
 }
 
@@ -83,16 +130,66 @@ const all = [...functionTotals(profile, scope).values()].find((sums) => sums.nam
 if (tiers.reduce((sum, [, weight]) => sum + weight, 0) !== all) throw new Error("the tiers are not the whole: " + JSON.stringify(tiers) + " " + all);
 if (!framesOfSeveralTiers(profile)[frame]) throw new Error("the legend does not tell");
 // A caller in another tier than its callee of the same function has not moved.
-const small = openProfile({ unit: "ns", strings: ["", "f", "a", "b"], frames: { name: [1, 1], module: [0, 0], file: [0, 0], line: [0, 0], column: [0, 0], tier: [2, 3], kind: [0, 0], inlined: [0, 0] },
+const smallData = { unit: "ns", strings: ["", "f", "a", "b"], frames: { name: [1, 1], module: [0, 0], file: [0, 0], line: [0, 0], column: [0, 0], tier: [2, 3], kind: [0, 0], inlined: [0, 0] },
     nodes: { parent: [0, 1, 1, 3], frame: [0, 0, 1, 1] }, threads: { pid: [1], tid: [1], name: [0], process: [0] },
-    samples: { node: [1, 2, 1, 3, 1], thread: [0, 0, 0, 0, 0], weight: [1, 1, 1, 1, 1], time: [0, 10, 10, 10, 10] } });
+    samples: { node: [1, 2, 1, 3, 1], thread: [0, 0, 0, 0, 0], weight: [1, 1, 1, 1, 1], time: [0, 10, 10, 10, 10] } }, small = openProfile(smallData);
 const row = timeRows(small, scopesOf(small)[0]).rows[0];
 const found = timeBoxes(small, row, 0, 1000).map((box) => [box.depth, box.frame, box.before].join());
 if (found.join(" ") !== "1,0,-1 2,1,-1 1,1,0 1,0,1") throw new Error(found.join(" "));
 // One of two kinds, of which one alone has a tier, was not compiled anew.
-const other = openProfile({ ...JSON.parse(JSON.stringify({ unit: "ns", strings: small.strings, threads: small.threads, samples: small.samples })),
-    frames: { ...small.frames, tier: [0, 3] }, nodes: { parent: [0, 1, 1, 3], frame: [0, 0, 1, 1] } });
+const other = openProfile({ ...smallData, frames: { ...smallData.frames, tier: [0, 3] } });
 if (framesOfSeveralTiers(other).join() !== "0,0" || framesOfSeveralTiers(small).join() !== "1,1") throw new Error("tiers: " + framesOfSeveralTiers(other));
+END
+    node model.js
+}
+
+@test "the page unpacks whatever zlib packs, and says so where the data is damaged" {
+    cat "$here"/../../injector/profile/flamegraph/page/inflate.js >model.js
+    cat >>model.js <<'END'
+const zlib = require("zlib"), { Z_FIXED, Z_HUFFMAN_ONLY, Z_RLE, Z_DEFAULT_STRATEGY } = zlib.constants;
+let seed = 1;
+const random = (below) => (seed = (seed * 48271) % 2147483647) % below;
+for (const [bytes, letters] of [[0, 1], [1, 1], [257, 1], [3000, 2], [70000, 1], [70000, 3], [70000, 40], [200000, 256], [400000, 17]])
+    for (const strategy of [Z_DEFAULT_STRATEGY, Z_FIXED, Z_HUFFMAN_ONLY, Z_RLE]) for (const level of [0, 1, 6, 9]) {
+        const text = JSON.stringify({ "é": Array.from({ length: bytes / 2 }, () => String.fromCharCode(48 + random(letters))).join("") });
+        const data = unpackData("\n" + zlib.deflateSync(text, { strategy, level }).toString("base64") + "\n");
+        if (JSON.stringify(data) !== text) throw new Error([bytes, letters, strategy, level] + ": another text");
+    }
+const packed = zlib.deflateSync(JSON.stringify(Array.from({ length: 5000 }, () => random(99)))), damaged = Buffer.from(packed);
+damaged.fill(255, packed.length / 2);
+for (const bytes of [packed.subarray(0, packed.length / 2), packed.subarray(0, 40), damaged]) {
+    let error = null;
+    try { unpackData(bytes.toString("base64")); } catch (thrown) { error = thrown; }
+    if (!error) throw new Error(bytes.length + " bytes of " + packed.length + ": no error");
+}
+END
+    timeout 60 node model.js
+}
+
+@test "moments are tier-ups, deopts that two samples show, and collections of all threads" {
+    cat "$here"/../../injector/profile/flamegraph/page/{profile,tree,tiers,moments,format,strip}.js >model.js
+    cat >>model.js <<'END'
+// f as bytecode, Sparkplug and TurboFan; g calls it; a frame of a collector
+const frames = { name: [1, 1, 1, 2, 3], module: [0, 0, 0, 0, 0], file: [0, 0, 0, 0, 0], line: [0, 0, 0, 0, 0], column: [0, 0, 0, 0, 0], tier: [4, 5, 6, 0, 0], rank: [1, 2, 4, 0, 0], kind: [1, 0, 0, 0, 2], inlined: [0, 0, 0, 0, 0] };
+const momentsOf = (...letters) => { // a thread each, a letter each ms: b, s and t f's tiers; B a TurboFan f called by one in bytecode; c the collector; . nothing
+    const nodeOf = { b: 1, s: 2, t: 3, B: 5, c: 4 }, samples = [];
+    letters.forEach((text, thread) => [...text].forEach((letter, ms) => { if (letter !== ".") samples.push([ms * 1000, thread, letter]); }));
+    samples.sort((a, b) => a[0] - b[0]);
+    const profile = openProfile({ unit: "ns", strings: ["", "f", "g", "gc", "bytecode", "Sparkplug", "TurboFan"], frames, nodes: { parent: [0, 1, 2, 3, 4, 4], frame: [0, 0, 1, 2, 4, 2] },
+        threads: { pid: letters.map(() => 1), tid: letters.map((_, i) => i + 1), name: letters.map(() => 0), process: letters.map(() => 0) },
+        samples: { node: samples.map(([, , letter]) => nodeOf[letter]), thread: samples.map(([, thread]) => thread), weight: samples.map(() => 1), time: samples.map(([at], i) => at - (i ? samples[i - 1][0] : 0)) },
+        activities: samples.map(([, , letter]) => letter === "c" ? 2 : 0).join("") });
+    return finish(momentSteps(profile)).map(({ kind, at, to, thread }) => kind + at / 1000 + (kind === "gc" ? "-" + to / 1000 : "/" + thread)).join(" ");
+};
+const check = (got, wanted) => { if (got !== wanted) throw new Error(got + ", not " + wanted); };
+check(momentsOf("bbbssstt"), "tier3/0 tier6/0");
+check(momentsOf("bbttbbtt"), "tier2/0 deopt4/0 tier6/0");
+check(momentsOf("bbtbtbtt"), "tier2/0"); // calls that began before go on in the lower tier
+check(momentsOf("bbBBbBBt"), "tier2/0"); // the innermost call counts
+check(momentsOf("bbb", "ttt"), ""); // each thread has its own
+check(momentsOf("ttbb", "bbtt"), "tier2/1 deopt2/0");
+check(momentsOf("bbccbb..cb", "..bccb...."), "gc2-5 gc8-9");
+check(momentsOf("bbbbbb"), "");
 END
     node model.js
 }
@@ -231,8 +328,8 @@ END
 @test "each view is drawn whole, at once or frame by frame, and so is what is zoomed in to, and back" {
     cat "$here"/small_browser.js >whole.js
     many_stacks >>whole.js
-    echo 'book.data = JSON.stringify(many);' >>whole.js
-    cat "$here"/../../injector/profile/flamegraph/page/{profile,tree,tiers,filter,strip,colours,format,search,canvas,page}.js >>whole.js
+    echo 'book.data = require("zlib").deflateSync(JSON.stringify(many)).toString("base64");' >>whole.js
+    cat "$here"/../../injector/profile/flamegraph/page/{inflate,profile,tree,tiers,filter,moments,strip,colours,format,search,canvas,page}.js >>whole.js
     cat >>whole.js <<'END'
 const check = (what, isSo) => { if (!isSo) throw new Error(what + ": " + drawnRows().join(" ") + "; " + location.hash + "; " + byName("details").textContent); };
 const full = (from, to, least) => drawnRows().slice(from, to).every((count) => count >= least) && drawnRows().slice(from, to).length === to - from;

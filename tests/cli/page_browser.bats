@@ -13,9 +13,9 @@ setup_file() {
     # The page with a profile that is known: what the tests expect can be counted by hand.
     node - <<'END'
 const fs = require("fs"), strings = [""], text = (word) => strings.includes(word) ? strings.indexOf(word) : strings.push(word) - 1;
-const frames = { name: [], module: [], file: [], line: [], column: [], tier: [], kind: [], inlined: [] };
+const frames = { name: [], module: [], file: [], line: [], column: [], tier: [], rank: [], kind: [], inlined: [] }, ranks = { bytecode: 1, TurboFan: 4 };
 const frame = (name, { module = "", file = "", line = 0, tier = "", kind = 0, inlined = 0 } = {}) => {
-    for (const [column, value] of Object.entries({ name: text(name), module: text(module), file: text(file), line, column: 0, tier: text(tier), kind, inlined })) frames[column].push(value);
+    for (const [column, value] of Object.entries({ name: text(name), module: text(module), file: text(file), line, column: 0, tier: text(tier), rank: ranks[tier] || 0, kind, inlined })) frames[column].push(value);
     return frames.name.length - 1;
 };
 const start = frame("uv_run", { module: "node", kind: 2 }), enter = frame("Builtin:JSEntry"), http = frame("parserOnIncoming", { file: "node:_http_server", line: 9, tier: "TurboFan" });
@@ -57,8 +57,16 @@ const waiting = { node: [stack(...head, own), stack(long)], thread: [0, 1], weig
 const data = { unit: "ns", strings, frames, nodes, threads: { pid: [10, 10], tid: [10, 11], name: [text("main"), text("worker")], process: [text("main"), text("main")] }, samples,
     start: Date.UTC(2026, 0, 2, 3, 4, 5, 250), waiting,
     activities: samples.node.map((node, i) => samples.thread[i] ? 3 : [0, 1, 4, 5, 6][frames.kind[nodes.frame[node]]]).join("") };
-const json = JSON.stringify(data).replace(/</g, "\\u003c");
-fs.writeFileSync("page.html", fs.readFileSync("any.html", "utf8").replace(/(id="data">\n)[^]*?(<\/script>)/, (_, begin, end) => begin + json + "\n" + end));
+const write = (file, data) => {
+    const packed = require("zlib").deflateSync(JSON.stringify(data)).toString("base64");
+    fs.writeFileSync(file, fs.readFileSync("any.html", "utf8").replace(/(id="data">\n)[^]*?(<\/script>)/, (_, begin, end) => begin + packed + "\n" + end));
+};
+write("page.html", data);
+// The same with two sides, of which the new one has twice the time of walk and visit.
+const base = nodes.frame.map(() => 0), now = nodes.frame.map(() => 0);
+samples.node.forEach((node) => { base[node] += 1000000, now[node] += nodes.frame[node] === walk ? 2000000 : 1000000; });
+for (let i = base.length - 1; i > 0; i--) base[i - nodes.parent[i]] += base[i], now[i - nodes.parent[i]] += now[i];
+write("diff.html", { ...data, waiting: undefined, activities: undefined, difference: { base, new: now, verdict: now.map((value, i) => value > base[i] * 1.01 ? 0 : 2) } });
 END
 }
 
@@ -204,7 +212,7 @@ await page.evaluate("document.getElementById('range').focus()");
 await page.type("0.2-0.3");
 await page.press("Enter");
 check("by text", await page.hash(), "#view=inverted&range=0.2-0.3");
-check("both threads", await page.text("#details"), "all threads from 0.2 to 0.3 s\n200.00 ms");
+check("both threads", await page.text("#details"), /^all threads from 0\.2 to 0\.3 s\n200\.00 ms/);
 await page.press("Escape", "t");
 const stage = await page.at("#canvas");
 await page.drag(stage[2] + stage[4] * 0.5, stage[3] + 30, stage[2] + stage[4] * 0.7, stage[3] + 30);
@@ -220,11 +228,201 @@ check("zoomed out", /span/.test(await page.hash()), false);
 await page.press("+", "+", "s");
 await later(400);
 near("what is shown is selected", await page.hash(), "range", 0.375, 0.625, 0.005);
-const lane = (await page.at("#strip"))[3] + 20 + 14; // the page's head is higher now
+const lane = (await page.at("#strip"))[3] + 20 + 12 + 14; // the page's head is higher now; the axis and the moments are above
 await page.mouse("mouseMoved", left + width * 0.25, lane);
 check("a lane says who and what", await page.text("#tip"), /^0\.2\d+ s  03:04:05\.\d+\nworker 10\/11: JIT compilers$/);
 await page.mouse("mouseMoved", left + width * 0.8, lane);
 check("a lane says who does not", await page.text("#tip"), /worker 10\/11: does not run$/);
+END
+}
+
+@test "a tier-up is a moment: by key, by mouse in both pictures, with the time before and after it" {
+    in_browser page.html <<'END'
+await later(300);
+check("legend", await page.text("#legend"), /tier-up ▲/);
+await page.press(".");
+near("from the tier-up on", await page.hash(), "range", 0.3, 1, 0.002);
+check("what it was", await page.text("#details"), /^all threads from 0\.3 to 0\.999001 s\n700\.00 ms[^]*\n0\.300 s  03:04:05\.55\d* +answer: tier-up, from interpreter, bytecode to jit, TurboFan$/);
+await page.press("o");
+near("before it", await page.hash(), "range", 0, 0.3, 0.0005);
+check("its sum", await page.text("#details"), /\n400\.00 ms/);
+await page.press("o");
+near("and back", await page.hash(), "range", 0.3, 1, 0.002);
+await page.press(".");
+check("no other", await page.text("#details"), /^no tier-up, deopt or collection after this/);
+await page.press("a", ",");
+near("from the end", await page.hash(), "range", 0.3, 1, 0.002);
+await page.press("a", "/");
+await page.type("visit");
+await page.press("Escape", ".");
+check("of what is searched for", await page.text("#details"), /of what is searched for$/);
+await page.press("r");
+const [, , left, top, width] = await page.at("#strip");
+await page.mouse("mouseMoved", left + width * 0.3, top + 26);
+check("its tip", await page.text("#tip"), /^0\.300 s .*answer: tier-up/);
+await page.click(left + width * 0.3, top + 26);
+near("a click in the strip", await page.hash(), "range", 0.3, 1, 0.002);
+await page.press("a", "t");
+const [, , stageLeft, stageTop, stageWidth] = await page.at("#canvas");
+await page.mouse("mouseMoved", stageLeft + stageWidth * 0.3, stageTop + 30);
+check("in the thread's line", await page.text("#tip"), /answer: tier-up/);
+await page.click(stageLeft + stageWidth * 0.3, stageTop + 30);
+near("a click there", await page.hash(), "range", 0.3, 1, 0.002);
+END
+}
+
+@test "my code lists its functions by their own share, with that of hidden functions that they call" {
+    in_browser page.html <<'END'
+const list = () => page.evaluate("document.getElementById('found').hidden ? [] : [...document.querySelectorAll('#found button')].map((button) => button.textContent.replace(/ +/g, ' '))");
+check("none", await list(), []);
+await page.press("m");
+check("all of them, shortened from the left", (await list()).slice(0, 4), ["63.64 %answer /app/server.js:7", "18.18 %walk /app/server.js:20", "9.09 %packages.Thing.method(com.example.Argument, int) Thing.java:3", "4.55 %<img src=x onerror=alert(1)></script><script>al… /app/\"'><b>.js:1"]);
+const shares = (await list()).map((text) => parseFloat(text));
+check("by share", shares, [63.64, 18.18, 9.09, 4.55]);
+check("the sum", shares.reduce((sum, share) => sum + share, 0) > 95.4 && shares.reduce((sum, share) => sum + share, 0) < 95.5, true);
+await page.clickOn("#found button");
+check("a click shows it", await page.text("#details"), /^answer\n/);
+check("full names on hover", await page.evaluate("document.querySelectorAll('#found button')[2].title"), /^void com\.example\.deeply\.nested\.packages\.Thing\.method\(com\.example\.Argument, int\)/);
+await page.press("/");
+await page.type("walk");
+check("what is searched for comes first", await list(), ["18.18 %walk /app/server.js:20"]);
+END
+}
+
+@test "callers of a function, whatever it calls itself, by key and by button" {
+    in_browser page.html <<'END'
+check("of nothing", await page.evaluate("document.getElementById('callers').disabled"), true);
+await page.press("/");
+await page.type("parserOnIncoming");
+await page.press("Enter", "Escape", "c");
+check("by key", await page.hash(), /^#view=inverted&callers=2&search=/);
+check("all of its time", await page.text("#details"), /^callers of parserOnIncoming: all threads\n950\.00 ms/);
+const [, , left, top] = await page.at("#stage"), row = async (y) => {
+    await page.mouse("mouseMoved", left + 100, top + y * 20 + 8);
+    return (await page.text("#tip")).split("\n")[0];
+};
+check("its callers below it", [await row(1), await row(2), await row(3)], ["parserOnIncoming", "Builtin:JSEntry", "uv_run"]);
+const hash = await page.hash();
+await page.press("m");
+check("hidden, as others' code is", await page.text("#details"), /^callers of parserOnIncoming: all threads\n0\.0/);
+await page.press("m", "Escape");
+check("out", await page.hash(), "#search=parserOnIncoming");
+await page.click(left + 100, top + 2 * 20 + 8);
+await page.clickOn("#callers");
+check("by button", await page.text("#details"), /^callers of Builtin:JSEntry: all threads/);
+await page.evaluate(`location.hash = ${JSON.stringify(hash)}`);
+await page.settle();
+check("the address", await page.text("#details"), /^callers of parserOnIncoming/);
+await page.evaluate("location.hash = '#view=inverted&callers=99999'");
+await page.settle();
+check("a wrong number", await page.text("#details"), /^all threads\n1\.100 s/);
+END
+}
+
+@test "on paper all rows are there, and keys and roles say what is where" {
+    in_browser page.html <<'END'
+await page.send("Emulation.setDeviceMetricsOverride", { width: 1200, height: 300, deviceScaleFactor: 1, mobile: false });
+await page.press("t");
+const before = await page.evaluate("canvas.height");
+await page.evaluate("(addEventListener('beforeprint', () => { window.printed = canvas.height; }), 0)");
+await page.send("Page.printToPDF", {});
+await page.settle();
+check("all rows", await page.evaluate("printed"), 15 * 20);
+check("less on the screen", [before < 15 * 20 || before, await page.evaluate("canvas.height")], [true, before]);
+await page.send("Accessibility.enable");
+const { nodes } = await page.send("Accessibility.getFullAXTree");
+const named = (role) => nodes.filter((node) => node.role && node.role.value === role && !node.ignored).map((node) => node.name.value);
+check("application", named("application").join(), /^Flame graph\. Arrow keys move/);
+check("toolbars", named("toolbar"), ["View", "Filter"]);
+check("boxes to choose from", named("combobox").slice(0, 2), ["View", "Of"]);
+check("buttons", named("button").sort().join(), "Back,Callers,Reset,kernel,libraries,my code,native,recursion,runtime,tiers");
+check("each field has a name", [...named("textbox"), ...named("searchbox")].every((name) => name), true);
+// The focus goes through the head to the graph, and what is in focus is read.
+const order = [];
+for (let i = 0; i < 16; i++) {
+    await page.send("Input.dispatchKeyEvent", { type: "keyDown", key: "Tab", windowsVirtualKeyCode: 9 });
+    await page.send("Input.dispatchKeyEvent", { type: "keyUp", key: "Tab", windowsVirtualKeyCode: 9 });
+    order.push(await page.evaluate("document.activeElement.id || document.activeElement.textContent"));
+}
+check("the order of the focus", order.slice(0, 14), ["view", "scope", "range", "search", "kernel", "native", "runtime", "libraries", "my code", "recursion", "tiers", "back", "reset", "theme"]);
+check("then the graph", order[14], "stage");
+await page.press("t");
+await page.evaluate("document.getElementById('stage').focus()");
+await page.press("ArrowDown", "ArrowDown");
+check("arrows", await page.text("#details"), /^Builtin:JSEntry\n/);
+check("read when it changes", await page.evaluate("document.getElementById('details').getAttribute('aria-live')"), "polite");
+END
+}
+
+@test "110 000 stacks of 64 threads in ten minutes: at most 5 MB, open in 1.5 s, and no frame costs more than 50 ms, whatever is asked for" {
+    [ -e many.html ] || {
+        python3 "$here/many_stacks.py" many 110000 64 600
+        perfjit flamegraph -q --perf-map 4711:many.map -o many.html many
+        rm many
+    }
+    [ "$(stat -c %s many.html)" -le 5000000 ]
+    in_browser many.html <<'END'
+await later(1000);
+const opened = await page.cost(async () => {
+    await page.send("Page.reload");
+    await later(3000);
+});
+const sum = opened.tasks.reduce((all, ms) => all + ms, 0);
+check("opens in " + sum + " ms of CPU", sum < 1500, true);
+const [, , left, top, width] = await page.at("#strip"), [stageX, stageY, stageLeft, stageTop] = await page.at("#stage");
+const range = (from, to) => page.drag(left + width * from, top + 40, left + width * to, top + 40);
+const acts = {
+    ranges: async () => { for (let i = 0; i < 4; i++) await range(0.1 + i / 20, 0.3 + i / 6); },
+    filters: async () => { for (const n of [1, 2, 3, 4]) await page.clickOn(`#hide button:nth-of-type(${n})`); await page.press("m"); },
+    "a range of what is filtered": async () => { await range(0.2, 0.6); await range(0.5, 0.9); await page.press("a"); },
+    "the list of my functions": async () => { await page.press("m", "m"); },
+    folds: async () => { await page.press("r"); await page.clickOn("#fold button:nth-of-type(1)"); await page.clickOn("#fold button:nth-of-type(2)"); },
+    reset: () => page.press("r"),
+    threads: async () => { for (const n of [5, 6]) { await page.evaluate(`(() => { const list = document.getElementById("scope"); list.selectedIndex = ${n}; list.dispatchEvent(new Event("change")); })()`); await page.settle(); } await page.press("r"); },
+    zoom: async () => { for (let i = 0; i < 4; i++) { await page.click(stageLeft + 200, stageTop + 70); await page.press("Escape"); } },
+    inverted: async () => { await page.press("i"); for (let i = 0; i < 2; i++) { await page.click(stageLeft + 100, stageTop + 30); await page.press("Escape"); } await range(0.3, 0.8); },
+    time: async () => { await page.press("r", "t"); for (let i = 0; i < 5; i++) await page.wheel(stageX, stageY, -100); await page.press(">", "<", "m", "m"); },
+    search: async () => { await page.press("r", "/"); for (const letter of "function12") await page.type(letter); await page.press("Enter", "Enter", "Escape"); await page.press("r"); },
+};
+const tasks = [], frames = [];
+for (const [what, act] of Object.entries(acts)) {
+    const cost = await page.cost(act);
+    check("something ran: " + what, cost.tasks.length > 5, true);
+    if (cost.tasks[0] > 50) throw new Error(what + " takes a frame of " + cost.tasks[0] + " ms");
+    tasks.push(...cost.tasks);
+    frames.push(...cost.frames);
+}
+frames.sort((a, b) => a - b);
+console.log("CPU of the longest tasks:", tasks.sort((a, b) => b - a).slice(0, 5).map((ms) => ms.toFixed(1)).join(" "), "ms; frames:", frames.length, "median", frames[frames.length >> 1].toFixed(1), "99 %", frames[Math.floor(frames.length * 0.99)].toFixed(1), "ms; open", sum.toFixed(0), "ms");
+END
+}
+
+@test "the differential page has the same search and filters, and keeps both sides" {
+    in_browser diff.html <<'END'
+check("all", await page.text("#details"), /^all\n1\.100 s, then 1\.300 s a run: \+200\.00 ms \(18\.18 %\)\nslower$/);
+await page.press("/");
+await page.type("walk");
+check("share", await page.text("#matched"), "18.18 % matched");
+await page.press("Enter");
+check("what was found", await page.text("#details"), /^walk\njit, TurboFan[^]*\n200\.00 ms, then 400\.00 ms a run: \+200\.00 ms \(100\.00 %\)\nslower$/);
+await page.press("Escape", "m");
+check("my code", await page.hash(), "#hide=others&search=walk");
+await page.evaluate("location.hash = '#hide=others'");
+await page.settle();
+const [, , left, top] = await page.at("#stage"), row = async (y, x) => {
+    await page.mouse("mouseMoved", left + x, top + y * 20 + 8);
+    return (await page.text("#tip")).split("\n");
+};
+check("the sum stays", await page.text("#details"), /^all\n1\.100 s, then 1\.300 s/);
+check("the heaviest at the left, its two sides", (await row(1, 100)).slice(0, 3).join(), /^answer,.*,400\.00 ms, then 400\.00 ms a run: \+0\.0/);
+await page.clickOn("#fold button:nth-of-type(1)");
+check("folded", await page.hash(), "#hide=others&fold=recursion");
+await page.press("/");
+await page.type("walk");
+await page.press("Enter");
+check("one walk, with all of its time", await page.text("#details"), /\n200\.00 ms, then 400\.00 ms a run/);
+await page.press("Escape", "t", "i", "w", "c", ".", "o");
+check("no view without two sides", await page.evaluate("[strip.hidden, document.getElementById('ranges').hidden, document.getElementById('callers').hidden, location.hash.includes('view')]"), [true, true, true, false]);
 END
 }
 

@@ -9,6 +9,7 @@ class Surface { // fills with opaque colours alone are seen
     get fillStyle() { return "#" + (0x100000 + hash(String(this.colour)) % 0xe00000).toString(16); }
     setTransform() {}
     strokeRect() {}
+    measureText(text) { return { width: text.length * 7 }; }
     drawImage() {}
     fillText(text) { this.canvas.texts.push(text); }
     createImageData(width, height) { return { width, height, data: new Uint8ClampedArray(width * height * 4) }; }

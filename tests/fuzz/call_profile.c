@@ -69,7 +69,7 @@ static void write_all(const struct run *run)
                                      .stream = run->nowhere};
     for (const struct export_format *format = export_formats; format->name; format++)
         promise(format->write(&request, run->nowhere) == 0, "there is memory");
-    flamegraph_page_write(&graph, run->nowhere);
+    promise(flamegraph_page_write(&graph, run->nowhere) == 0, "there is memory");
     promise(flamegraph_svg_write(&graph, run->nowhere) == 0, "there is memory");
     promise(function_table_put(&view) == 0 && gprof_text_put(&view) == 0, "there is memory");
     promise(function_table_put_calls(&view, "", true) >= 0, "there is memory");

@@ -2,6 +2,7 @@
  */
 #include "injector/profile/export/export_format.h"
 #include "injector/profile/flamegraph/flamegraph_page.h"
+#include "injector/text/base64.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -11,6 +12,7 @@
 #include <string.h>
 
 #include <cmocka.h>
+#include <zlib.h>
 
 #define MS UINT64_C(1000000)
 
@@ -59,13 +61,36 @@ static void export_it(void)
     fclose(stream);
 }
 
+/* TEXT is the page; then it is what the page's data is packed from. */
+static void unpack(void)
+{
+    enum { MOST_BYTES = 4096 };
+    static const char mark[] = "id=\"data\">\n";
+    const char *digit = strstr(text, mark) + sizeof mark - 1;
+    uint8_t packed[MOST_BYTES];
+    uLong count = 0;
+    char *unpacked = calloc(MOST_BYTES, 1);
+    uLongf unpacked_bytes = MOST_BYTES - 1;
+    uint32_t bits = 0;
+    for (unsigned i = 1; base64_value(*digit) >= 0 && count < MOST_BYTES; i++) {
+        bits = bits << 6 | (uint32_t)base64_value(*digit++);
+        if (i % 4 != 1) /* a digit is 6 bits: from the second on each ends a byte */
+            packed[count++] = (uint8_t)(bits >> (i % 4 == 2 ? 4 : i % 4 == 3 ? 2 : 0));
+    }
+    assert_non_null(unpacked);
+    assert_int_equal(uncompress((Bytef *)unpacked, &unpacked_bytes, packed, count), Z_OK);
+    free(text);
+    text = unpacked;
+}
+
 static void write_page(void)
 {
     const struct flamegraph_request request = {
         .profile = &profile, .totals = &totals, .choice = choice, .title = "test"};
     FILE *stream = open_memstream(&text, &text_bytes);
-    flamegraph_page_write(&request, stream);
+    assert_int_equal(flamegraph_page_write(&request, stream), 0);
     fclose(stream);
+    unpack();
 }
 
 static void assert_says(const char *wanted)

@@ -75,6 +75,7 @@ static void test_brackets(void **state)
     (void)state;
     assert_mark("tj::fib [tier2]", "tj::fib", "tier2");
     assert_mark("int C::Fib(int)[OptimizedTier1]", "int C::Fib(int)", "OptimizedTier1");
+    assert_mark("int A.f(int) [interpreted]", "int A.f(int)", "interpreted");
     assert_mark("int C::Fib(int)[PreJIT]", "int C::Fib(int)", "PreJIT");
     assert_mark("tier[tier", "tier[tier", "");
 }
@@ -96,12 +97,28 @@ static void test_what_is_none(void **state)
         assert_mark(names[i], names[i], "");
 }
 
+static void test_ranks(void **state)
+{
+    (void)state;
+    static const char *const orders[][5] = {{"bytecode", "Sparkplug", "Maglev", "TurboFan OSR"},
+                                            {"JSC-LLInt", "JSC-Baseline", "JSC-DFG", "JSC-FTL"},
+                                            {"tier1", "tier3", "tier4"},
+                                            {"QuickJitted", "OptimizedTier1"}};
+    for (size_t i = 0; i < sizeof orders / sizeof *orders; i++)
+        for (size_t j = 1; orders[i][j]; j++)
+            assert_true(tier_rank(orders[i][j - 1]) < tier_rank(orders[i][j]));
+    assert_int_equal(tier_rank("bytecode"), 0);
+    assert_int_equal(tier_rank("PreJIT"), -1);
+    assert_int_equal(tier_rank(""), -1);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_v8),        cmocka_unit_test(test_wasm),
         cmocka_unit_test(test_own_names), cmocka_unit_test(test_brackets),
         cmocka_unit_test(test_prefixes),  cmocka_unit_test(test_what_is_none),
+        cmocka_unit_test(test_ranks),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

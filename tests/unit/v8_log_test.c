@@ -126,6 +126,32 @@ static void test_maglevs_code_and_that_of_a_loop(void **state)
     release();
 }
 
+/* V8 10 (node 18): its dump has the line of a function, and its log the column, too. */
+static void test_a_dump_that_names_no_columns(void **state)
+{
+    (void)state;
+    load(1, ADDR, "LazyCompile:*outer /a.js:1");
+    read_both(FUNCTIONS CODE("9", OUTER, "0xa0") INFO "C0O10C8O45I0,F0O25,S0xb0\n");
+    assert_int_equal(v8.given, 1);
+    assert_nothing_found();
+    assert_true(decode(0));
+    assert_call(0, LINE_NOT_INLINED, "LazyCompile:*inner /a.js:1", 1, 26);
+    release();
+}
+
+static void test_another_line_or_file_is_another_function(void **state)
+{
+    static const char *const others[] = {"LazyCompile:*outer /a.js:2", "LazyCompile:*outer /a.js",
+                                         "LazyCompile:*outer /b.js:1", "LazyCompile:*outer :1"};
+    (void)state;
+    for (size_t i = 0; i < sizeof others / sizeof *others; i++) {
+        load(1, ADDR, others[i]);
+        read_both(FUNCTIONS CODE("9", OUTER, "0xa0") INFO "C0O10C8O45I0,F0O25,S0xb0\n");
+        assert_int_equal(v8.given, 0);
+        release();
+    }
+}
+
 /* ---- Names ---- */
 
 static void test_escapes_in_names(void **state)
@@ -351,6 +377,8 @@ int main(void)
         LINE_TEST(test_a_builtin_has_no_number_and_is_left_out),
         LINE_TEST(test_of_positions_at_one_offset_the_last_counts),
         LINE_TEST(test_maglevs_code_and_that_of_a_loop),
+        LINE_TEST(test_a_dump_that_names_no_columns),
+        LINE_TEST(test_another_line_or_file_is_another_function),
         LINE_TEST(test_escapes_in_names),
         LINE_TEST(test_the_garbage_collector_moves_functions),
         LINE_TEST(test_code_of_another_name_or_size_is_another),

@@ -34,12 +34,13 @@ static const char *const prefixes[] = {
 };
 
 /* The tiers in which no code was compiled. */
-static const char *const interpreters[] = {"bytecode", "JSC-LLInt", "JSC-WasmIPInt", "Interpreter",
-                                           "BaselineInterpreter"};
+static const char *const interpreters[] = {"bytecode",    "JSC-LLInt",           "JSC-WasmIPInt",
+                                           "Interpreter", "BaselineInterpreter", "interpreted"};
 
 /* How the marks begin that stand in brackets after a name; digits and more of the word follow. */
-static const char *const bracketed[] = {"tier",        "Tier",         "Optimized",   "PreJIT",
-                                        "QuickJitted", "MinOptJitted", "Instrumented"};
+static const char *const bracketed[] = {"tier",         "Tier",        "Optimized",
+                                        "PreJIT",       "QuickJitted", "MinOptJitted",
+                                        "Instrumented", "interpreted"};
 
 #define COUNT(array) (sizeof(array) / sizeof *(array))
 
@@ -192,4 +193,23 @@ void tier_mark_text(const char *name, struct tier_mark mark, char text[TIER_TEXT
     while (start < end && strchr("]: ", end[-1]))
         end--;
     snprintf(text, TIER_TEXT_BYTES, "%.*s", (int)(end - start), start);
+}
+
+int tier_rank(const char *text)
+{
+    static const struct {
+        const char *part; /* of the text; the first that fits */
+        int rank;
+    } ranks[] = {
+        {"bytecode", 0},  {"LLInt", 0},        {"Interpreter", 0},
+        {"Sparkplug", 1}, {"Baseline", 1},     {"QuickJitted", 1},
+        {"MinOpt", 1},    {"Instrumented", 1}, {"OptimizedTier1", 3},
+        {"Optimized", 2}, {"tier1", 1},        {"Maglev", 2},
+        {"DFG", 2},       {"tier2", 3},        {"TurboFan", 3},
+        {"FTL", 3},       {"Ion", 3},          {"tier3", 3}, /* HotSpot's: C1 that counts */
+        {"tier4", 4}};
+    for (size_t i = 0; i < sizeof ranks / sizeof ranks[0]; i++)
+        if (strstr(text, ranks[i].part))
+            return ranks[i].rank;
+    return -1;
 }

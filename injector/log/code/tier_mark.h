@@ -33,6 +33,10 @@ struct tier_mark tier_mark_of(const char *name, size_t bytes);
 /* Whether TEXT, a mark's, is that of an interpreter. */
 bool tier_is_interpreter(const char *text);
 
+/* How much a compiler has done for code of the tier TEXT: 0 is an interpreter.  -1: it is not
+ * known. */
+int tier_rank(const char *text);
+
 /* The bytes of NAME that are the function's own, without MARK, the text in front of V8's, and the
  * number in a module.  *START is where they begin. */
 size_t tier_mark_own_name(const char *name, size_t bytes, struct tier_mark mark,

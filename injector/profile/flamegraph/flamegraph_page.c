@@ -1,8 +1,10 @@
 /* See flamegraph_page.h.  profile.js describes the data in the page. */
 #include "injector/profile/flamegraph/flamegraph_page.h"
 
+#include "injector/log/code/tier_mark.h"
 #include "injector/profile/activity.h"
 #include "injector/profile/flamegraph/markup.h"
+#include "injector/profile/flamegraph/packed_data.h"
 #include "injector/profile/flamegraph/page_parts.h"
 #include "injector/text/base64.h"
 #include "injector/text/json_writer.h"
@@ -61,6 +63,8 @@ COLUMN(frame_line, profile->frames[i].line)
 COLUMN(frame_column, profile->frames[i].column)
 COLUMN(frame_tier, profile->frames[i].tier)
 COLUMN(frame_kind, profile->frames[i].kind)
+/* + 1; 0: it is not known. */
+COLUMN(frame_rank, (uint64_t)(tier_rank(call_profile_string(profile, profile->frames[i].tier)) + 1))
 COLUMN(frame_inlined, profile->frames[i].inlined)
 COLUMN(node_parent, i ? i - profile->nodes[i].parent : 0)
 COLUMN(node_frame, i ? profile->nodes[i].frame : 0)
@@ -86,6 +90,7 @@ static void put_tables(const struct flamegraph_request *request, struct json_wri
         {NULL, "tier", profile->frame_count, frame_tier},
         {NULL, "kind", profile->frame_count, frame_kind},
         {NULL, "inlined", profile->frame_count, frame_inlined},
+        {NULL, "rank", profile->frame_count, frame_rank},
         {"nodes", "parent", profile->node_count, node_parent},
         {NULL, "frame", profile->node_count, node_frame},
         {"threads", "pid", profile->thread_count, thread_pid},
@@ -261,9 +266,14 @@ static void put_part(const struct flamegraph_request *request, FILE *stream, con
         }
 }
 
-void flamegraph_page_write(const struct flamegraph_request *request, FILE *stream)
+int flamegraph_page_write(const struct flamegraph_request *request, FILE *stream)
 {
     put_part(request, stream, page_begin);
-    put_data(request, stream);
+    FILE *data = packed_data_open(stream);
+    if (!data)
+        return -1;
+    put_data(request, data);
+    fclose(data);
     put_part(request, stream, page_end);
+    return 0;
 }

@@ -28,7 +28,7 @@ struct flamegraph_request {
     const void *context;
 };
 
-/* Write it to STREAM. */
-void flamegraph_page_write(const struct flamegraph_request *request, FILE *stream);
+/* Write it to STREAM.  Returns 0, or -1 without memory. */
+int flamegraph_page_write(const struct flamegraph_request *request, FILE *stream);
 
 #endif

@@ -2,6 +2,7 @@
 #include "injector/profile/flamegraph/flamegraph_svg.h"
 
 #include "injector/profile/flamegraph/markup.h"
+#include "injector/profile/report/short_name.h"
 #include "injector/text/character.h"
 #include "injector/text/printable_text.h"
 
@@ -92,6 +93,13 @@ static void put_text(FILE *stream, const char *text, size_t letters, double x, d
     fputs(left ? "…</text>" : "</text>", stream);
 }
 
+static void put_name(FILE *stream, const char *name, size_t letters, double x, double y)
+{
+    char text[1024];
+    put_text(stream, strlen(name) > letters ? short_name(name, text, sizeof text) : name, letters,
+             x, y);
+}
+
 static void put_box(const struct flamegraph_request *request, const struct svg_layout *layout,
                     uint32_t node, FILE *stream)
 {
@@ -107,7 +115,7 @@ static void put_box(const struct flamegraph_request *request, const struct svg_l
     put_title(request, stream, frame, weight);
     if (width > 4 * LETTER) {
         char *name = printable_copy(call_profile_string(request->profile, frame->name));
-        put_text(stream, name ? name : "", (size_t)(width / LETTER) - 1, x + 3, y + ROW - 5);
+        put_name(stream, name ? name : "", (size_t)(width / LETTER) - 1, x + 3, y + ROW - 5);
         free(name);
     }
     fputs("</g>\n", stream);

@@ -10,10 +10,12 @@
 PART(page_begin, "page.html");
 PART(page_end, "page_end.html");
 PART(page_style, "style.css");
+PART(page_script_inflate, "inflate.js");
 PART(page_script_profile, "profile.js");
 PART(page_script_tree, "tree.js");
 PART(page_script_tiers, "tiers.js");
 PART(page_script_filter, "filter.js");
+PART(page_script_moments, "moments.js");
 PART(page_script_strip, "strip.js");
 PART(page_script_colours, "colours.js");
 PART(page_script_format, "format.js");
@@ -21,14 +23,17 @@ PART(page_script_search, "search.js");
 PART(page_script_canvas, "canvas.js");
 PART(page_script_page, "page.js");
 
-extern const char page_script_profile[], page_script_tree[], page_script_tiers[],
-    page_script_filter[], page_script_strip[], page_script_colours[], page_script_format[],
-    page_script_search[], page_script_canvas[], page_script_page[];
+extern const char page_script_inflate[], page_script_profile[], page_script_tree[],
+    page_script_tiers[], page_script_filter[], page_script_moments[], page_script_strip[],
+    page_script_colours[], page_script_format[], page_script_search[], page_script_canvas[],
+    page_script_page[];
 
-const char *const page_scripts[] = {page_script_profile,
+const char *const page_scripts[] = {page_script_inflate,
+                                    page_script_profile,
                                     page_script_tree,
                                     page_script_tiers,
                                     page_script_filter,
+                                    page_script_moments,
                                     page_script_strip,
                                     page_script_colours,
                                     page_script_format,

@@ -1,11 +1,13 @@
 // Drawing: boxes of a tree, or of the time view, in the part that is zoomed in to.
 const rowHeight = 20, leastWidth = 0.4, leastTime = 1.5, leastText = 30, leastFrame = 6;
 
-// A canvas as wide as STAGE and as high as what is seen of it; rows begin at stage.scrollTop.
-function sizeCanvas(canvas, stage, rows) {
+// A canvas as wide as STAGE and as high as what is seen of it; rows begin at stage.scrollTop. On paper all of it is, as far as a browser
+// makes such a canvas.
+const mostPrinted = 700;
+function sizeCanvas(canvas, stage, rows, isPrinted) {
     const scale = devicePixelRatio || 1;
     const width = stage.clientWidth;
-    const height = Math.max(Math.min(rows * rowHeight, stage.clientHeight), 60);
+    const height = Math.max(Math.min(rows * rowHeight, isPrinted ? mostPrinted * rowHeight : stage.clientHeight), 60);
     canvas.style.width = width + "px";
     canvas.style.height = height + "px";
     canvas.style.marginBottom = Math.max(rows * rowHeight - height, 0) + "px";
@@ -16,7 +18,7 @@ function sizeCanvas(canvas, stage, rows) {
     context.clearRect(0, 0, width, height);
     context.font = "12px system-ui, sans-serif";
     context.textBaseline = "middle";
-    return { context, width, height, scale, top: stage.scrollTop, thin: [], wide: [] };
+    return { context, width, height, scale, top: isPrinted ? 0 : stage.scrollTop, thin: [], wide: [] };
 }
 
 // PLACE is where the function is, shown if there is room.

@@ -11,68 +11,92 @@ const explanations = { kernel: "Hide the kernel's functions", native: "Hide prog
 
 const runtimeFiles = /^(node:|internal\/|<?native |ext:|bun:|deno:)/;
 const runtimeModules = /^(libjvm|libpython|libruby|libnode|libv8|libuv|libcoreclr|libclrjit|libmono|libjavascriptcoregtk|opcache|libluajit)[^/]*\.so|^(node|beam\.smp|php[\d.]*|python[\d.]*|luajit|bun|deno|ruby)$/;
-const runtimeNames = /^(Builtin:|Builtins_|BytecodeHandler:|StubRoutines|Interpreter$|v8::|node::|uv_|uv__|_?Py[A-Z_]|execute_ex$|zend_|JSC::|WTF::|llint_|erts_|beam_|process_main$|init:|proc_lib:|erl_|JavaCalls|vm_exec|mono_|[~\w]*[Tt]rampoline)/;
-const libraryFiles = /(^|\/)(node_modules|site-packages|dist-packages|gems|vendor)\/|^\/(usr|opt|lib)\/|^file:\/\/\/usr\//;
-const libraryNames = /^([\w.$<>[\], ]+ )?(java|javax|jdk|sun)\.[\w$.]*[(:]|^(java|javax|jdk|sun)\./;
+const runtimeNames = /^(Builtin:|RegExp:|Builtins_|BytecodeHandler:|StubRoutines|call_stub$|I2C\/C2I|vtable stub|itable stub|AdapterBlob|\w+([Ss]tub|Blob)$|resolve_\w+_call$|Interpreter$|v8::|node::|uv_|uv__|_?Py[A-Z_]|execute_ex$|zend_|JSC::|WTF::|llint_|erts_|global::|beam_|process_main$|init:|proc_lib:|erl_|JavaCalls|vm_exec|mono_|[~\w]*[Tt]rampoline)/;
+const libraryFiles = /(^|\/)(node_modules|site-packages|dist-packages|gems|vendor)\/|^\/(usr|opt|lib)\/|^file:\/\/\/usr\/|^(java|javax|jdk|sun)\//;
+const libraryNames = new RegExp("^([\\w.$<>[\\], ]+ )?(java|javax|jdk|sun)\\.[\\w$.]*[(:]|^(java|javax|jdk|sun)\\.|" + // Erlang's OTP:
+    "^(lists|maps|dict|sets|gb_\\w+|ord\\w+|ets|string|binary|re|io\\w*|file\\w*|gen\\w*|supervisor|proc_lib|sys|timer|unicode|rand|queue|erl_\\w+|erlang|init|code\\w*|" +
+    "application\\w*|error_\\w+|logger\\w*|prim_\\w+|beam_\\w+|epp|compile):\\S+/\\d+$");
 
 // By frame: the bits of those of hideable that hide it.
-function ownersOf(profile) {
-    if (profile.owners) return profile.owners;
+function* ownerSteps(profile) {
     const bit = (word) => 1 << hideable.indexOf(word), { kind, module, file } = profile.frames;
     const isCompiled = kind.some((number) => number < 2); // of a program that is native, native code is one's own
-    profile.owners = Uint8Array.from(kind, (number, frame) => {
-        const name = frameName(profile, frame), path = profile.strings[file[frame]], binary = profile.strings[module[frame]];
+    const owners = new Uint8Array(kind.length), isOwn = new Uint8Array(kind.length);
+    for (let frame = 0; frame < kind.length; frame++) {
+        const number = kind[frame], name = frameName(profile, frame), path = profile.strings[file[frame]], binary = profile.strings[module[frame]];
         let bits = 0;
         if (kinds[number] === "kernel") bits |= bit("kernel");
         if (kinds[number] === "native" || kinds[number] === "unknown") bits |= bit("native");
         if (runtimeFiles.test(path) || (!path && runtimeNames.test(name)) || (kinds[number] === "native" && (runtimeModules.test(binary) || runtimeNames.test(name))) ||
             (kinds[number] === "interpreter" && !path)) bits |= bit("runtime");
         if (libraryFiles.test(path) || (kinds[number] !== "kernel" && libraryNames.test(name))) bits |= bit("libraries");
-        const isOwn = isCompiled ? !bits : !(bits & ~bit("native")) && kinds[number] === "native" && !/\.so(\.|$)|^\[/.test(binary);
-        return isOwn ? bits : bits | bit("others");
-    });
-    return profile.owners;
+        isOwn[frame] = isCompiled ? !bits : !(bits & ~bit("native")) && kinds[number] === "native" && !/\.so(\.|$)|^\[/.test(binary);
+        owners[frame] = bits;
+        if (frame % 512 === 511) yield;
+    }
+    const isLibrary = !isOwn.includes(1); // where nothing else is one's own, as of npx, a library is what was run
+    for (let frame = 0; frame < kind.length; frame++) if (!isOwn[frame] && !(isLibrary && isCompiled && owners[frame] === bit("libraries"))) owners[frame] |= bit("others");
+    return owners;
+}
+
+function ownersOf(profile) {
+    return profile.owners = profile.owners || finish(ownerSteps(profile));
 }
 
 // PROFILE without the frames that HIDE names, folded as FOLD says; itself if there is nothing to do. hidden: by frame, what hides it.
-function filterProfile(profile, hide, fold) {
+function* filterSteps(profile, hide, fold) {
     if (!hide.length && !fold.length) return profile;
+    if (hide.length) profile.owners = profile.owners || (yield* ownerSteps(profile));
     const wanted = hide.reduce((bits, word) => bits | 1 << hideable.indexOf(word), 0);
-    const hidden = Uint8Array.from(ownersOf(profile), (bits) => bits & wanted);
+    const hidden = Uint8Array.from(profile.frames.name, (_, number) => wanted ? profile.owners[number] & wanted : 0);
     const functions = functionsOf(profile), isMerged = fold.includes("tiers"), isFolded = fold.includes("recursion");
-    const first = new Map(), { parent, frame } = profile.nodes, count = parent.length;
-    const shownAs = Int32Array.from(profile.frames.name, (_, number) => {
+    yield;
+    const firstOf = new Int32Array(functions.length).fill(-1);
+    const shownAs = Int32Array.from(functions, (own, number) => {
         if (!isMerged || hidden[number]) return number;
-        if (!first.has(functions[number])) first.set(functions[number], number);
-        return first.get(functions[number]);
+        if (firstOf[own] < 0) firstOf[own] = number;
+        return firstOf[own];
     });
-    const to = new Int32Array(count), parents = [0], frames = [0], child = [0], next = [0], further = new Map();
+    const { parent, frame } = profile.nodes, count = parent.length;
+    const to = new Int32Array(count), [parents, frames, depths, child, next] = Array.from({ length: 5 }, () => new Int32Array(count)), further = new Map();
+    yield;
+    let made = 1;
     const place = (above, number) => { // the node of a frame below another, which is made if there is none
         let seen = 0; // the first 16 children are a list, further ones are in a table
         for (let at = child[above]; at; at = next[at], seen++) if (frames[at] === number) return at;
-        const key = above * profile.frames.name.length + number;
-        if (seen >= 16 && further.has(key)) return further.get(key);
-        const node = parents.push(above) - 1;
-        frames.push(number);
-        child.push(0);
-        next.push(seen < 16 ? child[above] : 0);
-        if (seen < 16) child[above] = node;
+        const node = made, key = above * functions.length + number;
+        if (seen < 16) {
+            next[node] = child[above];
+            child[above] = node;
+        } else if (further.has(key)) return further.get(key);
         else further.set(key, node);
+        parents[node] = above;
+        frames[node] = number;
+        depths[node] = depths[above] + 1;
+        made++;
         return node;
     };
+    parents[0] = frames[0] = -1;
     for (let i = 1; i < count; i++) {
-        const above = to[parent[i]];
-        if (hidden[frame[i]]) to[i] = above;
+        const above = to[parent[i]], own = frame[i];
+        if (hidden[own]) to[i] = above;
         else {
             let outer = isFolded ? above : 0;
-            while (outer && functions[frames[outer]] !== functions[frame[i]]) outer = parents[outer];
-            to[i] = outer || place(above, shownAs[frame[i]]);
+            while (outer && functions[frames[outer]] !== functions[own]) outer = parents[outer];
+            to[i] = outer || place(above, shownAs[own]);
         }
+        if (i % 4096 === 0) yield;
     }
-    const nodes = { parent: Int32Array.from(parents), frame: Int32Array.from(frames) };
+    const nodes = { parent: parents.slice(0, made), frame: frames.slice(0, made) };
     const difference = profile.difference && foldDifference(profile, to, nodes.parent);
-    return { ...profile, difference, nodes, samples: { ...profile.samples, node: Int32Array.from(profile.samples.node, (node) => to[node]) }, depths: depthsOf(nodes.parent),
-        hidden, isMerged, source: profile };
+    yield;
+    const node = new Int32Array(profile.samples.node.length);
+    for (let i = 0; i < node.length; i++) node[i] = to[profile.samples.node[i]];
+    return { ...profile, difference, nodes, samples: { ...profile.samples, node }, depths: depths.slice(0, made), children: null, outermost: null, timeRows: null, hidden, isMerged, source: profile };
+}
+
+function filterProfile(profile, hide, fold) {
+    return finish(filterSteps(profile, hide, fold));
 }
 
 // The values of both sides by the nodes that TO leads to, of which PARENTS are the callers: what each node has itself, added up anew.

@@ -1,7 +1,7 @@
 // The page: what is shown, what is clicked and typed, and the link that holds it.
 function startPage() {
     const byId = (id) => document.getElementById(id);
-    const whole = openProfile(JSON.parse(byId("data").textContent));
+    const whole = openProfile(unpackData(byId("data").textContent));
     let profile = whole; // what the filters leave of it
     const scopes = scopesOf(whole);
     const [stage, canvas, tip, details, strip] = ["stage", "canvas", "tip", "details", "strip"].map(byId);
@@ -9,9 +9,14 @@ function startPage() {
     let state = readHash();
     let shown = null; // {boxes drawn, what all of them have; of the time view: span}
     let focus = 0;
-    let cache = {};
+    let cache = {}; // what is made of one scope, range and filters: trees by view, and what is known of them
+    let making = null; // the tree that is not there yet: {key, steps}
     let lanes = null; // the strip's picture
+    let colours = null, isDarkNow = false; // of all frames
+    let moments = []; // when tiers changed and garbage was collected; they come later
+    let matches = {}; // which frames the text that is searched for matches
     let drag = null; // what the mouse is drawn across: {canvas, from, to} in us
+    let isPrinted = false;
     let isToBeShown = false; // what the last frame had no time for
     let drawnAt = -Infinity;
     const frameMs = 8, drawMs = 100, mostFound = 40, leastLook = 40, mostSteps = 2000;
@@ -20,8 +25,8 @@ function startPage() {
 
     function readHash() {
         const words = new URLSearchParams(location.hash.slice(1)), list = (name, known) => (words.get(name) || "").split(".").filter((word) => known.includes(word));
-        const view = words.get("view");
-        return { view: !whole.difference && ["flame", "inverted", "time", ...(whole.waiting ? ["waiting"] : [])].includes(view) ? view : "flame", scope: words.get("of") || "all",
+        const view = words.get("view"), callers = words.get("callers"), hasCallers = view === "inverted" && /^\d+$/.test(callers) && callers < whole.frames.name.length;
+        return { callers: hasCallers ? Number(callers) : -1, view: !whole.difference && ["flame", "inverted", "time", ...(whole.waiting ? ["waiting"] : [])].includes(view) ? view : "flame", scope: words.get("of") || "all",
             search: words.get("search") || "", path: (words.get("zoom") || "").split(".").filter(Boolean).map(Number),
             span: readRange(words.get("span"), whole.first, whole.last) || [], range: readRange(words.get("range"), whole.first, whole.last),
             hide: list("hide", hideable), fold: list("fold", foldable) };
@@ -30,6 +35,7 @@ function startPage() {
     function wordsOf(next) {
         const words = new URLSearchParams();
         if (next.view !== "flame") words.set("view", next.view);
+        if (next.callers >= 0) words.set("callers", next.callers);
         if (next.scope !== "all") words.set("of", next.scope);
         if (next.range) words.set("range", rangeText(next.range));
         if (next.hide.length) words.set("hide", next.hide.join("."));
@@ -43,6 +49,7 @@ function startPage() {
     function go(change, replaces) {
         const next = { ...state, ...change };
         if (whole.difference) [next.view, next.range] = ["flame", null]; // the others have no two sides
+        if (next.view !== "inverted") next.callers = -1;
         history[replaces ? "replaceState" : "pushState"](null, "", "#" + wordsOf(next));
         take(next);
     }
@@ -68,62 +75,94 @@ function startPage() {
 
     function scopeNow() {
         const scope = scopes.find((scope) => scope.id === state.scope) || scopes[0];
-        return state.range ? { ...scope, range: state.range } : scope;
+        return { ...scope, range: state.range, callers: state.callers };
     }
 
-    function takeProfile() {
-        const source = state.view === "waiting" ? whole.waiting : whole, key = [source === whole, state.hide.join("."), state.fold.join(".")].join("|");
+    const treeMakers = { flame: flameTreeSteps, inverted: invertedTreeSteps, time: timeRowSteps };
+
+    function treeView() {
+        return state.view === "waiting" ? "flame" : state.view; // of another profile
+    }
+
+    // What the address says is made in steps, and until all of it is there the last picture stays. It is kept as long as it is shown: to
+    // make the trees takes longer than to draw them. Returns whether it is there.
+    function takeTree(hasTime) {
+        const key = [state.view === "waiting", state.hide.join("."), state.fold.join("."), state.scope, state.range || "", state.callers].join("|"), view = treeView();
+        if (cache.key === key && cache.trees[view]) return true;
+        if (!making || making.key !== key + view) making = { key: key + view, steps: treeSteps(key, view) };
+        do {
+            if (!making.steps.next().done) continue;
+            making = null;
+            return true;
+        } while (hasTime());
+        return false;
+    }
+
+    function* treeSteps(key, view) {
+        const source = state.view === "waiting" ? whole.waiting : whole, { hide, fold } = state, scope = scopeNow(), filters = [source === whole, hide.join("."), fold.join(".")].join("|");
+        const own = cache.key === key ? profile : filtered.get(filters) || (yield* filterSteps(source, hide, fold));
+        const tree = yield* treeMakers[view](own, scope);
         if (filtered.size > 6) filtered.clear();
-        if (!filtered.has(key)) filtered.set(key, filterProfile(source, state.hide, state.fold));
-        profile = filtered.get(key);
-        return key;
-    }
-
-    // What is made of a scope is kept as long as it is shown: to make the trees takes longer than to draw them.
-    function treeNow() {
-        const key = [takeProfile(), state.scope, state.range || ""].join("|");
+        filtered.set(filters, own);
+        profile = own;
         if (cache.key !== key) {
-            cache = { key, trees: {} };
+            cache = { key, scope, trees: {} };
             makeAhead(cache);
         }
+        cache.trees[view] = tree;
+        drawnAt = performance.now(); // it is drawn when all in sight is there, or what there is after a while
+    }
+
+    function treeNow() {
+        takeTree(() => true);
         if (cache.view !== state.view) focus = 0;
         cache.view = state.view;
-        return treeFor(state.view);
+        return cache.trees[treeView()];
     }
 
     // The time view shows all time, and the range in it.
     function treeFor(view) {
-        if (view === "waiting") view = "flame"; // of another profile
-        const make = { flame: flameTree, inverted: invertedTree, time: timeRows }[view];
-        return cache.trees[view] = cache.trees[view] || make(profile, scopeNow());
+        return cache.trees[view] = cache.trees[view] || finish(treeMakers[view](profile, cache.scope));
     }
 
     // The other views and what a tooltip needs, in pieces, while nobody waits for anything.
     function makeAhead(own) {
         if (whole.difference || state.view === "waiting" || !globalThis.requestIdleCallback) return;
-        const steps = otherViews();
+        later(otherViews(), () => {}, () => cache === own);
+    }
+
+    // Take STEPS while nobody waits for anything, and then END with what they return.
+    function later(steps, end, isWanted = () => true) {
+        const wait = globalThis.requestIdleCallback || ((go) => setTimeout(go, 20, { timeRemaining: () => 3 }));
         const go = (idle) => {
-            while (cache === own && idle.timeRemaining() > 2) if (steps.next().done) return;
-            if (cache === own) requestIdleCallback(go);
+            for (let isFirst = true; isWanted() && !making && (isFirst || idle.timeRemaining() > 2); isFirst = false) {
+                const step = steps.next();
+                if (step.done) return end(step.value);
+            }
+            if (isWanted()) wait(go);
         };
-        requestIdleCallback(go);
+        wait(go);
+    }
+
+    function* ahead(view) {
+        const tree = cache.trees[view] || (yield* treeMakers[view](profile, cache.scope));
+        return cache.trees[view] = cache.trees[view] || tree;
     }
 
     function* otherViews() {
-        yield treeFor("inverted");
-        yield* nodesInSight(treeFor("inverted"), 0, stage.clientWidth, leastWidth);
-        yield treeFor("flame");
+        yield* nodesInSight(yield* ahead("inverted"), 0, stage.clientWidth, leastWidth);
+        yield* ahead("flame");
         while (!takeTotalStep()) yield;
-        yield treeFor("time");
-        for (const row of treeFor("time").rows)
-            for (const part = partOf(row, wholeTime(treeFor("time"))); part.steps; takeStep(part)) yield;
+        const time = yield* ahead("time");
+        for (const row of time.rows)
+            for (const part = partOf(row, wholeTime(time)); part.steps; takeStep(part)) yield;
     }
 
     // The node that the frames of the link's path lead to.
     function zoomed(tree) {
         let node = 0;
         for (const frame of state.path) {
-            if (tree.expand) tree.expand(node);
+            tree.expand(node);
             const next = childrenOf(tree, node).find((child) => tree.frame[child] === frame);
             if (!next) break;
             node = next;
@@ -139,15 +178,15 @@ function startPage() {
 
     function takeColours() {
         const dark = isDark();
-        if (cache.colours && cache.dark === dark) return;
-        cache.colours = frameColours(profile, dark);
-        cache.dark = dark;
+        if (colours && isDarkNow === dark) return;
+        colours = frameColours(whole, dark);
+        isDarkNow = dark;
     }
 
     function style(frame, matched, node) {
-        const dark = cache.dark;
+        const dark = isDarkNow;
         const dim = matched && !matched[frame];
-        const own = profile.difference ? differenceColour(profile.difference, node, dark) : cache.colours[frame];
+        const own = profile.difference ? differenceColour(profile.difference, node, dark) : colours[frame];
         return { fill: dim ? (dark ? "#33343a" : "#e9e6df") : own, text: dark ? "#f2efe9" : "#1a1917",
             inlined: profile.frames.inlined[frame], mark: dim ? null : dark ? "#fff" : "#000", hatch: dark ? "rgba(255,255,255,.55)" : "rgba(0,0,0,.45)",
             outline: matched && matched[frame] ? (dark ? "#d9a5ff" : "#8a2be2") : profile.difference ? differenceOutline(profile.difference, node, dark) : null };
@@ -159,21 +198,22 @@ function startPage() {
         if (document.activeElement !== byId("search")) byId("search").value = state.search;
         if (document.activeElement !== byId("range")) byId("range").value = state.range ? rangeText(state.range) : "";
         byId("alltime").hidden = !state.range;
-        const tree = treeNow();
-        const matched = matchedNow();
-        takeColours();
+        showPressed();
         const hasTime = makeBudget();
+        if (!takeTree(hasTime)) return;
+        const tree = treeNow(), matched = matchedNow();
+        takeColours();
         if (state.view === "time") showTime(tree, matched, hasTime);
         else showTree(tree, matched, hasTime);
         showFound(matched, hasTime);
-        showFilters();
+        showHidden();
         showStrip();
         describe(shown.boxes.find((box) => box.id === focus) || null);
     }
 
     // What a frame has no time for comes with the next ones.
     function makeBudget() {
-        const end = performance.now() + frameMs;
+        const end = performance.now() + (isPrinted ? Infinity : frameMs);
         const hasTime = () => {
             if (performance.now() < end) return true;
             if (!isToBeShown) requestAnimationFrame(() => { isToBeShown = false; show(); });
@@ -192,6 +232,7 @@ function startPage() {
 
     // Numbers of the first and the last one.
     function rowsInSight() {
+        if (isPrinted) return [-1, mostPrinted];
         return [stage.scrollTop / rowHeight - 1, (stage.scrollTop + Math.max(stage.clientHeight, 60)) / rowHeight];
     }
 
@@ -203,21 +244,21 @@ function startPage() {
         }, hasTime);
         showCrumbs(tree, root);
         if (canWait()) return;
-        const surface = sizeCanvas(canvas, stage, (tree.expand ? deepest - above : tree.below[root]) + 1);
+        const surface = sizeCanvas(canvas, stage, (tree.isInverted ? deepest - above : tree.below[root]) + 1, isPrinted);
         const styles = []; // a frame has many boxes
         shown = { boxes: [], all: tree.total[0] };
         for (const [node, x, width] of inSight) put(node, x, width);
         endDrawing(surface);
         function put(node, x, width) {
             const y = (tree.depth[node] - above) * rowHeight - surface.top;
-            const box = { id: node, frame: tree.frame[node], x, y, width, total: tree.total[node], self: tree.expand ? undefined : tree.self[node] };
+            const box = { id: node, frame: tree.frame[node], x, y, width, total: tree.total[node], self: tree.isInverted ? undefined : tree.self[node] };
             shown.boxes.push(box);
             if (node === 0) drawBox(surface, box, profile.difference ? "all" : titleNow(), plain());
             else {
                 const looks = profile.difference ? node : box.frame; // of a difference each box has its own colour
                 const usual = styles[looks] = styles[looks] || style(box.frame, matched, node);
                 const isWide = width >= leastText;
-                drawBox(surface, box, isWide ? frameName(profile, box.frame) : "", node === focus ? { ...usual, outline: cache.dark ? "#fff" : "#000" } : usual,
+                drawBox(surface, box, isWide ? frameName(profile, box.frame) : "", node === focus ? { ...usual, outline: isDarkNow ? "#fff" : "#000" } : usual,
                     isWide ? shortPlace(profile, box.frame) : "");
             }
         }
@@ -247,7 +288,7 @@ function startPage() {
 
     // Of what is no frame: the root, a thread's line.
     function plain() {
-        return { fill: cache.dark ? "#3a3b40" : "#e1ddd4", text: cache.dark ? "#fff" : "#000" };
+        return { fill: isDarkNow ? "#3a3b40" : "#e1ddd4", text: isDarkNow ? "#fff" : "#000" };
     }
 
     function wholeTime(time) {
@@ -266,17 +307,24 @@ function startPage() {
             for (const part = partOf(row, span); part.steps && hasTime();) takeStep(part);
         showCrumbs({ parent: [-1] }, 0);
         if (canWait()) return;
-        const surface = sizeCanvas(canvas, stage, time.height + 1);
+        const surface = sizeCanvas(canvas, stage, time.height + 1, isPrinted);
         const scale = surface.width / (to - from);
         const styles = []; // by frame: a frame has many boxes
-        shown = { boxes: [], all: scopeWeight(), span };
+        shown = { boxes: [], all: scopeWeight(), span, titles: [] };
         for (const row of rows) {
             const y = (row.top + 1) * rowHeight - surface.top;
-            drawBox(surface, { x: 0, y, width: surface.width }, threadTitle(row.thread), plain());
+            drawBox(surface, { x: 0, y, width: surface.width }, "", plain());
+            shown.titles.push({ y, thread: row.thread });
             partOf(row, span).boxes.forEach(putPart);
         }
         endDrawing(surface);
-        drawAxis(surface.context, whole, { from, to, y: 0, width: surface.width, dark: cache.dark });
+        for (const { y, thread } of shown.titles) {
+            drawMoments(surface.context, moments.filter((moment) => moment.thread === thread), { from, to, top: y + 3, height: momentsHeight, width: surface.width, dark: isDarkNow });
+            drawWide(surface.context, { x: 0, y, width: surface.context.measureText(threadTitle(thread)).width + 12, style: plain() }, threadTitle(thread), "");
+        }
+        drawAxis(surface.context, whole, { from, to, y: 0, width: surface.width, dark: isDarkNow });
+        drawMoments(surface.context, moments.filter(({ thread }) => thread < 0), { from, to, top: 0, height: axisHeight, width: surface.width, dark: isDarkNow });
+        shown.titles.unshift({ y: 0, thread: -1 }); // it is above the others
         drawRange(surface.context, drag && drag.canvas === canvas ? [drag.from, drag.to] : state.range, span, surface.width, axisHeight, surface.height);
         function putPart(part) {
             const x = (part.from - from) * scale, width = (part.to - part.from) * scale, y = (part.depth + 1) * rowHeight - surface.top;
@@ -296,10 +344,10 @@ function startPage() {
     function drawRange(context, range, [from, to], width, top, bottom) {
         if (!range) return;
         const at = (us) => Math.max(0, Math.min(width, (us - from) / (to - from) * width)), [left, right] = range.map(at);
-        context.fillStyle = cache.dark ? "rgba(0,0,0,.55)" : "rgba(255,255,255,.65)";
+        context.fillStyle = isDarkNow ? "rgba(0,0,0,.55)" : "rgba(255,255,255,.65)";
         context.fillRect(0, top, left, bottom - top);
         context.fillRect(right, top, width - right, bottom - top);
-        context.fillStyle = cache.dark ? "#d9a5ff" : "#8a2be2";
+        context.fillStyle = isDarkNow ? "#d9a5ff" : "#8a2be2";
         context.fillRect(left - 1, 0, 2, bottom);
         context.fillRect(right - 1, 0, 2, bottom);
     }
@@ -317,13 +365,13 @@ function startPage() {
     }
 
     function takeStep(part) {
-        if (part.steps.next().done) part.steps = null;
+        if (part.steps && part.steps.next().done) part.steps = null;
     }
 
     function scopeWeight() {
         if (cache.weight === undefined) {
             cache.weight = 0;
-            addWeights(profile, scopeNow(), (i, weight) => { cache.weight += weight; });
+            addWeights(profile, cache.scope, (i, weight) => { cache.weight += weight; });
         }
         return cache.weight;
     }
@@ -333,8 +381,8 @@ function startPage() {
     function showStrip() {
         strip.hidden = !!whole.difference || !hasTimes(whole);
         if (strip.hidden) return;
-        const width = Math.max(Math.round(stage.clientWidth), 100), scale = devicePixelRatio || 1, key = [width, scale, cache.dark].join();
-        if (!lanes || lanes.key !== key) lanes = { key, picture: drawLanes(whole, width, cache.dark, scale), looks: "" };
+        const width = Math.max(Math.round(stage.clientWidth), 100), scale = devicePixelRatio || 1, key = [width, scale, isDarkNow, moments.length].join();
+        if (!lanes || lanes.key !== key) lanes = { key, picture: drawLanes(whole, moments, width, isDarkNow, scale), looks: "" };
         const range = drag && drag.canvas === strip ? [drag.from, drag.to] : state.range;
         const span = state.view === "time" && state.span.length === 2 ? state.span : null, looks = [range || "", span || ""].join("|");
         if (lanes.looks === looks) return;
@@ -347,7 +395,7 @@ function startPage() {
         drawRange(context, range, all, width, 0, lanes.picture.height / scale);
         if (!span) return;
         const [left, right] = span.map((us) => (us - all[0]) / (all[1] - all[0]) * width);
-        context.strokeStyle = cache.dark ? "#fff" : "#000";
+        context.strokeStyle = isDarkNow ? "#fff" : "#000";
         context.strokeRect(left + 0.5, 0.5, Math.max(right - left - 1, 2), lanes.picture.height / scale - 1);
     }
 
@@ -379,26 +427,78 @@ function startPage() {
 
     // A click that ends a drag is none.
     let draggedAt = -Infinity;
-    function endDrag() {
+    function endDrag(event) {
         const ended = drag;
         drag = null;
         if (!ended) return;
         if (ended.isOne && ended.to > ended.from) {
             draggedAt = performance.now();
             select([Math.round(ended.from), Math.max(Math.round(ended.to), Math.round(ended.from) + 1)]);
-        } else if (ended.canvas === strip && state.range) select(null);
+        } else if (ended.canvas === strip) {
+            const [moment] = isAboveLanes(event) ? momentsAt(event, strip) : [];
+            if (moment) selectFrom(moment);
+            else if (state.range) select(null);
+        }
     }
 
     function select(range) {
         go({ range, path: state.view === "time" ? state.path : [] });
     }
 
+    // The moments that the mouse is at: of one thread, or of all.
+    function momentsAt(event, area, thread) {
+        const span = spanOf(area), near = 4 * (span[1] - span[0]) / (area.clientWidth || 1), at = timeAt(event, area, span);
+        return momentsWithin(moments, at - near, at + near).filter((moment) => thread === undefined || moment.thread === thread)
+            .sort((a, b) => Math.abs(a.at - at) - Math.abs(b.at - at));
+    }
+
+    function momentsTip(found) {
+        const most = 8, lines = found.slice(0, most).map((moment) => momentText(whole, moment));
+        if (found.length > most) lines.push("and " + (found.length - most) + " more");
+        return lines.join("\n");
+    }
+
+    // What ran from MOMENT on.
+    function selectFrom(moment) {
+        select([Math.round(moment.at), Math.round(whole.last)]);
+    }
+
+    // Of one's own code alone a collection is none.
+    function isHidden({ frame }) {
+        return state.hide.length && (frame < 0 || profile.hidden[frame]);
+    }
+
+    // To the next moment of what is shown, and of the functions that match if something is searched for.
+    function stepMoment(by) {
+        if (whole.difference) return;
+        const matched = matchedNow(), at = state.range ? state.range[0] : by > 0 ? -Infinity : Infinity;
+        const list = moments.filter((moment) => (moment.frame >= 0 ? !matched || matched[moment.frame] : !matched) && !isHidden(moment) && (moment.at - at) * by >= 1);
+        if (list.length) selectFrom(by > 0 ? list[0] : list[list.length - 1]);
+        else details.textContent = "no tier-up, deopt or collection " + (by > 0 ? "after" : "before") + " this" + (matched ? " of what is searched for" : "");
+    }
+
+    // What is before the range, or behind it.
+    function otherSide() {
+        if (!state.range) return;
+        const [from, to] = state.range, first = Math.round(whole.first), last = Math.round(whole.last);
+        if (from > first) select([first, from]);
+        else if (to < last) select([to, last]);
+    }
+
+    function isAboveLanes(event) {
+        return event.clientY - strip.getBoundingClientRect().top < aboveLanes(moments);
+    }
+
     function laneTip(event) {
+        if (isAboveLanes(event)) {
+            const found = momentsAt(event, strip);
+            if (found.length) return momentsTip(found);
+        }
         const box = strip.getBoundingClientRect(), all = lanesOf(whole), { height, count } = laneSizes(all.length);
-        const lane = all[Math.floor((event.clientY - box.top - axisHeight) / height)], at = timeAt(event, strip, spanOf(strip));
+        const above = aboveLanes(moments), lane = all[Math.floor((event.clientY - box.top - above) / height)], at = timeAt(event, strip, spanOf(strip));
         const lines = [secondsText(at, (whole.last - whole.first) / 1000)];
         if (whole.start !== undefined) lines[0] += "  " + clockText(whole.start, at, 1000);
-        if (lane && event.clientY - box.top >= axisHeight) {
+        if (lane && event.clientY - box.top >= above) {
             const n = sampleFrom(whole, lane, at + 1) - 1, sample = lane.samples[Math.max(n, 0)];
             const runs = n >= 0 && at - whole.times[sample] <= 4 * lane.usual;
             lines.push(threadTitle(lane.thread) + ": " + (runs ? activities[activityOf(whole, sample)] : "does not run"));
@@ -433,7 +533,8 @@ function startPage() {
     // ---- Find ----
 
     function matchedNow() {
-        if (!cache.found || cache.found.text !== state.search) cache.found = { text: state.search, frames: matchFrames(profile, state.search), at: -1 };
+        if (matches.text !== state.search) matches = { text: state.search, frames: matchFrames(whole, state.search) };
+        if (!cache.found || cache.found.text !== state.search) cache.found = { ...matches, at: -1 };
         return cache.found.frames;
     }
 
@@ -446,24 +547,27 @@ function startPage() {
         return cache.found.share;
     }
 
-    // The list of functions comes when it is known what each has.
+    // A list of the functions that match, or of one's own. It comes when it is known what each has.
     function showFound(matched, hasTime) {
         const { found } = cache, place = found.at >= 0 ? found.at + 1 + " of " + found.nodes.length + ", " : "";
         byId("matched").textContent = matched ? place + matchedShare() : "";
         byId("previous").hidden = byId("next").hidden = !matched;
-        if (!matched) byId("found").hidden = true;
-        if (!matched || (cache.listed === found && !byId("found").hidden)) return;
-        while (!cache.totals && hasTime()) takeTotalStep();
-        if (!cache.totals) return;
-        cache.listed = found;
-        const list = byId("found"), functions = matchedFunctions(profile, cache.totals, matched);
+        const list = byId("found"), wanted = matched ? found : state.hide.includes("others") && !whole.difference ? "own" : null;
+        if (!wanted) list.hidden = true;
+        if (!wanted || (cache.listed === wanted && !list.hidden)) return;
+        while (matched && !cache.totals && hasTime()) takeTotalStep();
+        if (matched && !cache.totals) return;
+        cache.listed = wanted;
+        const functions = matchedFunctions(profile, matched ? cache.totals : frameSelfs(profile, treeFor("flame")), matched);
         list.textContent = "";
         list.hidden = !functions.length;
+        list.setAttribute("aria-label", matched ? "Functions found, by share" : "My functions, by their own share and that of hidden functions that they call");
         for (const { frame, total } of functions.slice(0, mostFound)) {
             const item = document.createElement("li"), button = document.createElement("button"), share = document.createElement("b");
             button.type = "button";
             share.textContent = percent(total, treeFor("flame").total[0]);
-            button.append(share, frameName(profile, frame) + "  " + framePlace(profile, frame));
+            button.append(share, shortName(frameName(profile, frame), 48) + "  " + framePlace(profile, frame));
+            button.title = frameName(profile, frame) + "\n" + framePlace(profile, frame);
             button.addEventListener("click", () => lookAtFunction(frame));
             item.append(button);
             list.append(item);
@@ -520,8 +624,11 @@ function startPage() {
 
     // ---- Filters ----
 
-    function showFilters() {
+    function showPressed() {
         for (const button of filterButtons) button.setAttribute("aria-pressed", String(state[button.kind].includes(button.word)));
+    }
+
+    function showHidden() {
         if (cache.hidden === undefined) cache.hidden = hiddenText();
         byId("hidden").textContent = cache.hidden;
         byId("hidden").hidden = !cache.hidden;
@@ -529,7 +636,7 @@ function startPage() {
 
     function hiddenText() {
         if (!state.hide.length || whole.difference) return "";
-        const { of, all } = hiddenWeight(profile, scopeNow()), total = scopeWeight();
+        const { of, all } = hiddenWeight(profile, cache.scope), total = scopeWeight();
         const parts = hideable.map((word, i) => [word === "others" ? "others' code" : word, of[i]]).filter(([, weight]) => weight);
         return percent(all, total) + " of the time is that of hidden functions, and stands with their callers" +
             (parts.length ? ": " + parts.map(([word, weight]) => word + " " + percent(weight, total)).join(", ") : "") + ".";
@@ -597,12 +704,20 @@ function startPage() {
     }
 
     function describe(box) {
-        const text = textOf(box || { id: 0, frame: -1, total: shown.all });
+        byId("callers").disabled = !box || box.frame < 0;
+        const text = textOf(box || { id: 0, frame: -1, total: shown.all }) + momentsOfRange();
         if (details.textContent !== text) details.textContent = text; // a screen reader reads what is set
     }
 
+    // What happened where the range begins or ends.
+    function momentsOfRange() {
+        if (!state.range) return "";
+        const found = state.range.flatMap((us) => momentsWithin(moments, us - 0.5, us + 0.5));
+        return found.length ? "\n" + momentsTip(found) : "";
+    }
+
     function titleNow() {
-        return (state.view === "waiting" ? "waiting: " : "") + scopeNow().title + (state.range ? " from " + rangeText(state.range).replace("-", " to ") + " s" : "");
+        return (state.view === "waiting" ? "waiting: " : state.callers >= 0 ? "callers of " + frameName(whole, state.callers) + ": " : "") + scopeNow().title + (state.range ? " from " + rangeText(state.range).replace("-", " to ") + " s" : "");
     }
 
     function boxAt(event) {
@@ -614,6 +729,12 @@ function startPage() {
             if (x >= box.x && x < box.x + Math.max(box.width, 1) && y >= box.y && y < box.y + rowHeight) return box;
         }
         return null;
+    }
+
+    // The thread's line in the time view, or the axis, that the mouse is at.
+    function titleAt(event) {
+        const y = event.clientY - canvas.getBoundingClientRect().top;
+        return (shown.titles || []).find((title) => y >= title.y && y < title.y + rowHeight) || null;
     }
 
     function zoomTo(box) {
@@ -634,8 +755,8 @@ function startPage() {
     }
 
     canvas.addEventListener("mousemove", (event) => {
-        const box = drag && drag.isOne ? null : boxAt(event);
-        showTip(event, box ? textOf(box) : "");
+        const box = drag && drag.isOne ? null : boxAt(event), title = box ? null : titleAt(event);
+        showTip(event, box ? textOf(box) : title && !(drag && drag.isOne) ? momentsTip(momentsAt(event, canvas, title.thread)) : "");
     });
     strip.addEventListener("mousemove", (event) => showTip(event, drag && drag.isOne ? "" : laneTip(event)));
     for (const area of [canvas, strip]) {
@@ -645,7 +766,11 @@ function startPage() {
     addEventListener("mousemove", moveDrag);
     addEventListener("mouseup", endDrag);
     canvas.addEventListener("click", (event) => {
-        if (performance.now() - draggedAt > 50) zoomTo(boxAt(event));
+        if (performance.now() - draggedAt <= 50) return;
+        const title = titleAt(event);
+        const [moment] = title ? momentsAt(event, canvas, title.thread) : [];
+        if (moment) selectFrom(moment);
+        else zoomTo(boxAt(event));
     });
     stage.addEventListener("wheel", (event) => {
         if (state.view !== "time" || event.shiftKey || event.ctrlKey) return;
@@ -654,11 +779,17 @@ function startPage() {
         else zoomTime(event.deltaY > 0 ? 1.25 : 0.8, timeAt(event, canvas, shown.span));
     }, { passive: false });
     stage.addEventListener("scroll", () => { tip.hidden = true; requestAnimationFrame(show); });
+    for (const event of ["beforeprint", "afterprint"]) addEventListener(event, () => {
+        isPrinted = event === "beforeprint";
+        drawnAt = -Infinity;
+        show();
+    });
     addEventListener("resize", () => requestAnimationFrame(show));
     addEventListener("popstate", () => take(readHash()));
     addEventListener("hashchange", () => take(readHash()));
     matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => { drawLegend(); show(); });
-    byId("view").addEventListener("change", (event) => go({ view: event.target.value, path: [], span: [] }));
+    byId("callers").addEventListener("click", showCallers);
+    byId("view").addEventListener("change", (event) => go({ view: event.target.value, callers: -1, path: [], span: [] }));
     byId("scope").addEventListener("change", (event) => go({ scope: event.target.value, path: [], span: [] }));
     byId("range").addEventListener("change", (event) => select(readRange(event.target.value, whole.first, whole.last)));
     byId("alltime").addEventListener("click", () => select(null));
@@ -677,11 +808,18 @@ function startPage() {
     function reset() {
         focus = 0;
         byId("search").value = "";
-        go({ view: "flame", scope: "all", search: "", path: [], span: [], range: null, hide: [], fold: [] });
+        go({ view: "flame", scope: "all", search: "", path: [], span: [], range: null, hide: [], fold: [], callers: -1 });
+    }
+
+    // Who calls the function in focus, whatever it calls itself.
+    function showCallers() {
+        const box = shown.boxes.find((box) => box.id === focus);
+        if (box && box.frame >= 0 && !whole.difference) go({ view: "inverted", callers: box.frame, path: [], span: [] });
     }
 
     function outwards() {
         if (state.view === "time") go({ span: [] });
+        else if (!state.path.length && state.callers >= 0) go({ view: "flame" });
         else go({ path: state.path.slice(0, -1) });
     }
 
@@ -706,10 +844,14 @@ function startPage() {
     const keys = {
         ArrowLeft: () => move(-1, 0), ArrowRight: () => move(1, 0), ArrowUp: () => move(0, -1), ArrowDown: () => move(0, 1),
         Enter: () => zoomTo(shown.boxes.find((box) => box.id === focus)), Escape: outwards, "/": () => byId("search").focus(), r: reset,
-        i: () => go({ view: state.view === "inverted" ? "flame" : "inverted", path: [], span: [] }),
-        w: () => { if (whole.waiting) go({ view: state.view === "waiting" ? "flame" : "waiting", path: [], span: [] }); },
+        i: () => go({ view: state.view === "inverted" ? "flame" : "inverted", callers: -1, path: [], span: [] }), c: showCallers,
+        w: () => {
+            if (whole.waiting) go({ view: state.view === "waiting" ? "flame" : "waiting", path: [], span: [] });
+            else details.textContent = "where threads waited was not recorded";
+        },
         t: () => go({ view: state.view === "time" ? "flame" : "time", path: [], span: [] }),
         n: () => step(1), N: () => step(-1), m: () => toggle("hide", "others"), a: () => select(null),
+        ".": () => stepMoment(1), ",": () => stepMoment(-1), o: otherSide,
         "+": inTime(() => zoomTime(0.5, middle())), "=": inTime(() => zoomTime(0.5, middle())), "-": inTime(() => zoomTime(2, middle())),
         "<": inTime(() => panTime(-0.25)), ">": inTime(() => panTime(0.25)), s: inTime(() => select(spanNow(treeNow()).map(Math.round))),
     };
@@ -741,16 +883,26 @@ function startPage() {
         if (whole.frames.inlined.includes(1)) addLegend("inlined: bar at the left", "", "inlined");
         if (!whole.difference && framesOfSeveralTiers(whole).includes(1)) addLegend("moved to another tier (time)", "", "moved");
         if (!whole.difference && whole.activities)
+            for (const kind of momentKinds.slice(0, 2)) if (moments.some((moment) => moment.kind === kind)) addLegend(momentNames[kind] + (kind === "tier" ? " ▲" : " ▼"), momentColour(kind, dark));
+        if (!whole.difference && whole.activities)
             for (const activity of [2, 3]) if (whole.samples.node.some((_, sample) => activityOf(whole, sample) === activity)) addLegend(activities[activity] + " (strip)", activityColour(activity, dark));
     }
 
-    if (whole.difference) for (const item of [byId("view").parentElement, byId("scope").parentElement, byId("views")]) item.hidden = true;
+    if (whole.difference) for (const item of [byId("callers"), byId("view").parentElement, byId("scope").parentElement, byId("views")]) item.hidden = true;
     if (whole.difference || !hasTimes(whole)) byId("ranges").hidden = true;
     if (!whole.waiting) byId("waiting").remove();
     for (const scope of scopes) byId("scope").append(new Option(scope.title || scope.id, scope.id));
     addFilters("hide", hideable);
     addFilters("fold", foldable);
     drawLegend();
+    if (hasTimes(whole) && !whole.difference) later(momentSteps(whole), (found) => {
+        moments = found;
+        drawLegend();
+        drawnAt = -Infinity;
+        show();
+    });
+    treeNow();
+    drawnAt = -Infinity;
     show();
 }
 

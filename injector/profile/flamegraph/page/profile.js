@@ -5,17 +5,22 @@
 //         threads: {pid, tid, name, process}, samples: {node, thread, weight, time} (time in us since the recording's first sample, each
 //         less the one before), waiting: the same of off-CPU time, in ns (may be missing), start (the clock at that sample, ms; may be missing), activities: a digit for each sample (may be missing) }
 function openProfile(data) {
-    const times = timesOf(data.samples);
+    const samples = samplesOf(data.samples), times = timesOf(data.samples);
     const parent = numbersOf(data.nodes.parent).map((less, i) => i - less), frame = numbersOf(data.nodes.frame);
+    frame[0] = parent[0] = -1;
     let first = Infinity, last = 0;
     for (const time of times) {
         first = Math.min(first, time);
         last = Math.max(last, time);
     }
-    const profile = { ...data, nodes: { parent, frame }, times, first: Math.min(first, last), last: last + 1, depths: depthsOf(parent) };
-    if (data.waiting && data.waiting.node.length) profile.waiting = { ...profile, unit: "ns", samples: data.waiting, times: timesOf(data.waiting), waiting: null };
+    const profile = { ...data, samples, nodes: { parent, frame }, times, first: Math.min(first, last), last: last + 1, depths: depthsOf(parent) };
+    if (data.waiting && data.waiting.node.length) profile.waiting = { ...profile, unit: "ns", samples: samplesOf(data.waiting), times: timesOf(data.waiting), waiting: null };
     else profile.waiting = null;
     return profile;
+}
+
+function samplesOf({ node, thread, weight }) {
+    return { node: Int32Array.from(node), thread: Int32Array.from(thread), weight: Float64Array.from(weight) };
 }
 
 // A column of numbers: a list, or a text with digits of five bits, the lowest first, and 32 more in each that another one follows.
@@ -36,14 +41,27 @@ function numbersOf(column) {
 }
 
 function timesOf(samples) {
-    let now = 0;
-    return Float64Array.from(samples.time, (since) => now += since);
+    const times = Float64Array.from(samples.time);
+    for (let i = 1; i < times.length; i++) times[i] += times[i - 1];
+    return times;
 }
 
 function depthsOf(parents) {
     const depths = new Uint32Array(parents.length);
     for (let i = 1; i < parents.length; i++) depths[i] = depths[parents[i]] + 1;
     return depths;
+}
+
+// The children of each node: those of node n are LIST from BEGIN[n] up to BEGIN[n + 1].
+function childrenIn(profile) {
+    if (profile.children) return profile.children;
+    const { parent } = profile.nodes, begin = new Int32Array(parent.length + 1), list = new Int32Array(parent.length);
+    for (let i = 1; i < parent.length; i++) begin[parent[i] + 1]++;
+    for (let i = 0; i < parent.length; i++) begin[i + 1] += begin[i];
+    const next = begin.slice();
+    for (let i = 1; i < parent.length; i++) list[next[parent[i]]++] = i;
+    profile.children = { begin, list };
+    return profile.children;
 }
 
 function frameName(profile, frame) {
@@ -83,7 +101,7 @@ function scopesOf(profile) {
     const seen = new Set();
     const threads = profile.threads;
     const used = new Uint8Array(threads.pid.length); // not those of another event or process
-    for (const list of [profile.samples, profile.waiting ? profile.waiting.samples : { thread: [] }]) for (const thread of list.thread) used[thread] = 1;
+    for (const list of [profile, profile.waiting]) if (list) for (const thread of list.samples.thread) used[thread] = 1;
     for (let i = 0; i < threads.pid.length; i++) {
         if (!used[i]) continue;
         const pid = threads.pid[i];

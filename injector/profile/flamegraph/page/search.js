@@ -32,11 +32,11 @@ function matchedWeight(tree, matched) {
     return sum;
 }
 
-// The functions that match, those with most time first: a frame of each, and what all of its frames have, with what they call.
+// The functions of which frames match, or all of them, those with most of TOTALS first: a frame of each, and what all of its frames have.
 function matchedFunctions(profile, totals, matched) {
     const functions = functionsOf(profile), sums = new Map();
     totals.forEach((total, frame) => {
-        if (!matched[frame] || !total) return;
+        if ((matched && !matched[frame]) || !total) return;
         const sum = sums.get(functions[frame]) || { frame, total: 0, most: 0 };
         sum.total += total;
         if (total > sum.most) [sum.most, sum.frame] = [total, frame];

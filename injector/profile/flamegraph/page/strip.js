@@ -1,5 +1,5 @@
 // Time: the axis, and the strip above all views, which has all threads as lanes from the first sample to the last.
-const axisHeight = 20, leastLane = 2, mostLane = 12, mostLanesHeight = 128;
+const axisHeight = 20, momentsHeight = 12, leastLane = 2, mostLane = 12, mostLanesHeight = 128;
 const activities = ["JIT code", "interpreter", "garbage collector", "JIT compilers", "native code", "kernel", "without a name"];
 const activityHues = [[104, 48], [36, 60], [320, 62], [275, 55], [208, 40], [12, 58], [0, 0]];
 
@@ -48,24 +48,6 @@ function drawAxis(context, profile, { from, to, y, width, dark }) {
     }
 }
 
-// The lanes of all threads, those of one process together.
-function lanesOf(profile) {
-    if (profile.lanes) return profile.lanes;
-    const { pid, tid } = profile.threads, lanes = new Map();
-    const { node, thread } = profile.samples;
-    for (let i = 0; i < node.length; i++) {
-        const id = pid[thread[i]] + "." + tid[thread[i]];
-        if (!lanes.has(id)) lanes.set(id, { pid: pid[thread[i]], tid: tid[thread[i]], thread: thread[i], samples: [] });
-        const lane = lanes.get(id);
-        lane.samples.push(i);
-        lane.thread = Math.max(lane.thread, thread[i]); // its last name
-    }
-    profile.lanes = [...lanes.values()].sort((a, b) => a.pid - b.pid || b.samples.length - a.samples.length);
-    for (const lane of profile.lanes) lane.samples.sort((a, b) => profile.times[a] - profile.times[b]);
-    setUsualGaps(profile, profile.lanes);
-    return profile.lanes;
-}
-
 function activityOf(profile, sample) {
     return profile.activities ? profile.activities.charCodeAt(sample) - 48 : 6;
 }
@@ -93,14 +75,20 @@ function laneSizes(count) {
     return { height, count: Math.min(count, Math.floor(mostLanesHeight / height)) };
 }
 
+// What is above the lanes: the axis, and the moments if there are any.
+function aboveLanes(moments) {
+    return axisHeight + (moments.length ? momentsHeight : 0);
+}
+
 // The part of the strip that stays while ranges are selected, as a picture.
-function drawLanes(profile, width, dark, scale) {
-    const lanes = lanesOf(profile), { height, count } = laneSizes(lanes.length);
+function drawLanes(profile, moments, width, dark, scale) {
+    const lanes = lanesOf(profile), { height, count } = laneSizes(lanes.length), above = aboveLanes(moments);
     const picture = document.createElement("canvas");
-    [picture.width, picture.height] = [Math.round(width * scale), Math.round((axisHeight + count * height) * scale)];
+    [picture.width, picture.height] = [Math.round(width * scale), Math.round((above + count * height) * scale)];
     const context = picture.getContext("2d");
     context.setTransform(scale, 0, 0, scale, 0, 0);
     drawAxis(context, profile, { from: profile.first, to: profile.last, y: 0, width, dark });
+    drawMoments(context, moments, { from: profile.first, to: profile.last, top: axisHeight, height: momentsHeight, width, dark });
     for (let n = 0; n < count; n++) {
         const columns = laneColumns(profile, lanes[n], profile.first, profile.last, width);
         for (let from = 0; from < width;) {
@@ -108,7 +96,7 @@ function drawLanes(profile, width, dark, scale) {
             while (to < width && columns[to] === columns[from]) to++;
             if (columns[from] < 7) {
                 context.fillStyle = activityColour(columns[from], dark);
-                context.fillRect(from, axisHeight + n * height, to - from, height > 3 ? height - 1 : height);
+                context.fillRect(from, above + n * height, to - from, height > 3 ? height - 1 : height);
             }
             from = to;
         }

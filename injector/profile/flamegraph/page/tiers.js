@@ -16,20 +16,36 @@ function functionsOf(profile) {
 // What each frame's function had as that frame, with all that it calls: an interpreted function has hardly anything itself. Where it
 // calls itself, the outermost counts. In steps, since a tree may have a million nodes.
 function* frameTotalSteps(profile, tree) {
-    const functions = functionsOf(profile), totals = new Float64Array(functions.length), within = new Uint32Array(functions.length);
-    let visited = 0;
-    for (let node = 0; node >= 0;) {
-        if (node > 0 && within[functions[tree.frame[node]]]++ === 0) totals[tree.frame[node]] += tree.total[node];
-        let next = tree.first[node];
-        while (!next && node > 0) {
-            within[functions[tree.frame[node]]]--;
-            next = tree.next[node];
-            node = tree.parent[node];
-        }
-        node = next || -1;
-        if (++visited % 1024 === 0) yield;
+    const outermost = profile.outermost = profile.outermost || (yield* outermostSteps(profile)), totals = new Float64Array(profile.frames.name.length);
+    for (let node = 1; node < tree.count; node++) {
+        if (outermost[node]) totals[tree.frame[node]] += tree.total[node];
+        if (node % 65536 === 0) yield;
     }
     return totals;
+}
+
+// What each frame has itself: what is hidden below it, too.
+function frameSelfs(profile, tree) {
+    const selfs = new Float64Array(profile.frames.name.length);
+    for (let node = 1; node < tree.count; node++) selfs[tree.frame[node]] += tree.self[node];
+    return selfs;
+}
+
+// By node: 1 if its function is in none of its callers.
+function* outermostSteps(profile) {
+    const { parent, frame } = profile.nodes, { begin, list } = childrenIn(profile), functions = functionsOf(profile);
+    const outermost = new Uint8Array(parent.length), within = new Uint32Array(functions.length), next = begin.slice();
+    for (let node = 0, visited = 0; node >= 0;) {
+        if (next[node] < begin[node + 1]) {
+            node = list[next[node]++];
+            if (within[functions[frame[node]]]++ === 0) outermost[node] = 1;
+            if (++visited % 16384 === 0) yield;
+        } else {
+            if (node > 0) within[functions[frame[node]]]--;
+            node = parent[node];
+        }
+    }
+    return outermost;
 }
 
 // The frames of FRAME's function, one a kind.

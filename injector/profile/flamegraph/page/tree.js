@@ -1,32 +1,39 @@
-// A tree to draw: columns by number, node 0 the root. Children hang together by first and next, the heaviest first, so that drawing
-// stops at the first one that is too thin; below is how many rows there are under a node.
+// A tree to draw: columns by number, node 0 the root. Parents have lower numbers than their children. Of a large profile hardly any of it
+// is seen, so a node gets its children when they are asked for (expand): they hang together by first and next, the heaviest first, so that
+// drawing stops at the first one that is too thin.
 
-function makeTree(count) {
-    return { frame: new Int32Array(count), parent: new Int32Array(count), total: new Float64Array(count), self: new Float64Array(count),
-        start: new Float64Array(count), depth: new Uint32Array(count), first: new Int32Array(count), next: new Int32Array(count),
-        below: new Uint32Array(count), count };
+// Of the stacks in SCOPE, the outermost frame at the top: the profile's own nodes, with their sums. below is how many rows there are under
+// a node.
+function* flameTreeSteps(profile, scope) {
+    const { frame, parent } = profile.nodes, count = frame.length;
+    const self = new Float64Array(count), total = new Float64Array(count), below = new Uint32Array(count);
+    addWeights(profile, scope, (i, weight) => { self[profile.samples.node[i]] += weight; });
+    yield;
+    for (let i = count - 1; i > 0; i--) {
+        const sum = total[i] += self[i], outer = parent[i];
+        if (sum) {
+            total[outer] += sum;
+            if (below[i] >= below[outer]) below[outer] = below[i] + 1;
+        }
+        if (i % 65536 === 0) yield;
+    }
+    total[0] += self[0];
+    const children = childrenIn(profile), isExpanded = new Uint8Array(count);
+    yield;
+    const tree = { frame, parent, depth: profile.depths, total, self, below, count, isExpanded,
+        start: new Float64Array(count), first: new Int32Array(count), next: new Int32Array(count) };
+    tree.expand = (node) => {
+        if (isExpanded[node]) return;
+        isExpanded[node] = 1;
+        const own = [];
+        for (let at = children.begin[node]; at < children.begin[node + 1]; at++) if (total[children.list[at]]) own.push(children.list[at]);
+        placeChildren(tree, node, own);
+    };
+    return tree;
 }
 
-// Of the stacks in SCOPE, the outermost frame at the top. Parents have lower numbers than their children.
 function flameTree(profile, scope) {
-    const nodes = profile.nodes;
-    const tree = makeTree(nodes.parent.length);
-    tree.frame.set(nodes.frame);
-    tree.parent.set(nodes.parent);
-    tree.frame[0] = tree.parent[0] = -1;
-    addWeights(profile, scope, (i, weight) => { tree.self[profile.samples.node[i]] += weight; });
-    for (let i = tree.count - 1; i >= 0; i--) {
-        tree.total[i] += tree.self[i];
-        if (i) tree.total[tree.parent[i]] += tree.total[i];
-    }
-    for (let i = tree.count - 1; i > 0; i--) if (tree.total[i]) {
-        const parent = tree.parent[i];
-        tree.next[i] = tree.first[parent];
-        tree.first[parent] = i;
-        tree.below[parent] = Math.max(tree.below[parent], tree.below[i] + 1);
-    }
-    for (let i = 0; i < tree.count; i++) if (tree.first[i]) placeChildren(tree, i);
-    return tree;
+    return finish(flameTreeSteps(profile, scope));
 }
 
 // Take STEPS to their end. Returns what they return.
@@ -43,59 +50,70 @@ function childrenOf(tree, node) {
     return children;
 }
 
-// Put the children of NODE in order, and side by side.
-function placeChildren(tree, node) {
-    const children = childrenOf(tree, node);
+// Put the CHILDREN of NODE in order, and side by side.
+function placeChildren(tree, node, children) {
+    if (!children.length) return;
     if (children.length > 1) children.sort((a, b) => tree.total[b] - tree.total[a] || a - b);
     let start = tree.start[node];
     tree.first[node] = children[0];
-    children.forEach((child, i) => {
+    for (let i = 0; i < children.length; i++) {
+        const child = children[i];
         tree.next[child] = children[i + 1] || 0;
         tree.start[child] = start;
-        tree.depth[child] = tree.depth[node] + 1;
         start += tree.total[child];
-    });
+    }
 }
 
 // ADD is told each sample of SCOPE, which may have a range of time.
 function addWeights(profile, scope, add) {
-    const wanted = profile.threads.pid.map((_, thread) => scope.has(thread));
-    const { node, thread, weight } = profile.samples, [from, to] = scope.range || [-Infinity, Infinity], { times } = profile;
-    for (let i = 0; i < node.length; i++) if (wanted[thread[i]] && times[i] >= from && times[i] < to) add(i, weight[i]);
+    const wanted = Uint8Array.from(profile.threads.pid, (_, thread) => scope.has(thread));
+    const { thread, weight } = profile.samples, [from, to] = scope.range || [-Infinity, Infinity], { times } = profile;
+    for (let i = 0; i < times.length; i++) if (wanted[thread[i]] && times[i] >= from && times[i] < to) add(i, weight[i]);
 }
 
-// The stacks from the innermost frame on: who called it, and who called that. Of a large profile hardly any of it is seen, so a node
-// gets its children when they are asked for; until then it keeps its stacks: those FROM up to TO, of each the profile's node that comes
-// next and what it weighs. Children have parts of their parent's, so that hardly anything is allocated: a browser that collects garbage
-// draws nothing.
-function invertedTree(profile, scope) {
-    const tree = { frame: [-1], parent: [-1], total: [0], self: [0], start: [0], depth: [0], first: [0], next: [0], below: [1], count: 1 };
-    tree.stacks = stacksOf(profile, scope);
-    for (const weight of tree.stacks.weight) tree.total[0] += weight;
-    const room = { next: tree.stacks.next.slice(), weight: tree.stacks.weight.slice(), group: new Int32Array(profile.frames.name.length).fill(-1) };
+// The stacks from the innermost frame on, or from the innermost call of a function on (scope.callers): who called it, and who called that. Until a node is expanded it keeps its stacks: those FROM up
+// to TO, of each the profile's node that comes next and what it weighs. Children have parts of their parent's, so that hardly anything is
+// allocated: a browser that collects garbage draws nothing.
+function* invertedTreeSteps(profile, scope) {
+    const tree = { frame: [-1], parent: [-1], total: [0], self: [0], start: [0], depth: [0], first: [0], next: [0], isExpanded: [0], count: 1, isInverted: true };
+    const sums = new Float64Array(profile.nodes.parent.length), from = scope.callers >= 0 ? callsOf(profile, scope.callers) : null;
+    addWeights(profile, scope, (i, weight) => {
+        const node = profile.samples.node[i];
+        sums[from ? from[node] : node] += weight;
+    });
+    if (from) sums[0] = 0; // it is not in their stacks
+    yield;
+    let count = 0;
+    for (const sum of sums) if (sum) count++;
+    const next = new Int32Array(count), weight = new Float64Array(count);
+    for (let node = 0, at = 0; node < sums.length; node++)
+        if (sums[node]) {
+            next[at] = node;
+            weight[at++] = sums[node];
+            tree.total[0] += sums[node];
+        }
+    yield;
+    tree.stacks = { next, weight, from: [0], to: [count] };
+    const room = { next: new Int32Array(count), weight: new Float64Array(count), group: new Int32Array(profile.frames.name.length).fill(-1) };
     tree.expand = (node) => expand(profile, tree, node, room);
     return tree;
 }
 
-function stacksOf(profile, scope) {
-    const sums = new Float64Array(profile.nodes.parent.length), seen = new Uint8Array(sums.length), nodes = [];
-    addWeights(profile, scope, (i, weight) => {
-        const node = profile.samples.node[i];
-        if (!seen[node]) nodes.push(node);
-        seen[node] = 1;
-        sums[node] += weight;
-    });
-    return { next: Int32Array.from(nodes), weight: Float64Array.from(nodes, (node) => sums[node]), from: [0], to: [nodes.length] };
+// By node: the innermost call of FRAME's function in its stack, or 0.
+function callsOf(profile, frame) {
+    const functions = functionsOf(profile), { nodes } = profile, calls = new Int32Array(nodes.parent.length);
+    for (let node = 1; node < calls.length; node++) calls[node] = functions[nodes.frame[node]] === functions[frame] ? node : calls[nodes.parent[node]];
+    return calls;
 }
 
-function isExpanded(tree, node) {
-    return !tree.stacks || tree.stacks.from[node] < 0;
+function invertedTree(profile, scope) {
+    return finish(invertedTreeSteps(profile, scope));
 }
 
 function expand(profile, tree, node, room) {
-    if (isExpanded(tree, node)) return;
+    if (tree.isExpanded[node]) return;
+    tree.isExpanded[node] = 1;
     const { stacks } = tree, from = stacks.from[node], to = leaveOutEnded(tree, node);
-    stacks.from[node] = -1;
     if (to - from === 1) addOnly(profile, tree, node, from);
     else if (to > from) addGroups(profile, tree, node, groupByFrame(profile, stacks, from, to, room));
     for (let i = from; i < to; i++) stacks.next[i] = profile.nodes.parent[stacks.next[i]];
@@ -117,13 +135,12 @@ function leaveOutEnded(tree, node) {
 function addOnly(profile, tree, node, at) {
     const { stacks } = tree;
     const child = addChild(tree, node, { frame: profile.nodes.frame[stacks.next[at]], total: stacks.weight[at], from: at, to: at + 1 });
+    tree.first[node] = child;
     tree.start[child] = tree.start[node];
-    tree.depth[child] = tree.depth[node] + 1;
 }
 
 function addGroups(profile, tree, node, groups) {
-    for (const group of groups) addChild(tree, node, group);
-    placeChildren(tree, node);
+    placeChildren(tree, node, groups.map((group) => addChild(tree, node, group)));
 }
 
 // Put the stacks FROM up to TO in order by the frame that comes next, of which the first one seen comes first. Returns a group a frame.
@@ -160,11 +177,10 @@ function addChild(tree, node, { frame, total, from, to }) {
     tree.total.push(total);
     tree.self.push(0);
     tree.start.push(0);
-    tree.depth.push(0);
-    tree.below.push(0);
+    tree.depth.push(tree.depth[node] + 1);
     tree.first.push(0);
-    tree.next.push(tree.first[node]);
-    tree.first[node] = child;
+    tree.next.push(0);
+    tree.isExpanded.push(0);
     tree.stacks.from.push(from);
     tree.stacks.to.push(to);
     return child;
@@ -176,7 +192,7 @@ function* nodesInSight(tree, root, width, least, hasTime = () => true) {
     const nodes = [root];
     for (let i = 0; i < nodes.length; i++) {
         const node = nodes[i];
-        if (!isExpanded(tree, node) && hasTime()) tree.expand(node);
+        if (!tree.isExpanded[node] && hasTime()) tree.expand(node);
         yield node;
         for (let child = tree.first[node]; child && tree.total[child] * scale >= least; child = tree.next[child]) nodes.push(child);
     }
@@ -193,30 +209,49 @@ function visitTree(tree, root, width, least, visit, hasTime) {
     return deepest;
 }
 
-// The rows of the time view, whatever range is selected: for each thread of SCOPE its samples in order of time, and how long one usually stands for.
-function timeRows(profile, scope) {
-    const { node, thread } = profile.samples;
-    const rows = new Map();
-    for (let i = 0; i < node.length; i++)
-        if (scope.has(thread[i])) {
-            const id = profile.threads.pid[thread[i]] + "." + profile.threads.tid[thread[i]];
-            if (!rows.has(id)) rows.set(id, { thread: thread[i], samples: [], deepest: 1 });
-            rows.get(id).samples.push(i);
-            rows.get(id).thread = Math.max(rows.get(id).thread, thread[i]); // its last name
-        }
-    const time = { rows: [...rows.values()].sort((a, b) => b.samples.length - a.samples.length), first: Infinity, last: 0, height: 0 };
-    for (const row of time.rows) {
-        row.samples.sort((a, b) => profile.times[a] - profile.times[b]);
-        for (const i of row.samples) row.deepest = Math.max(row.deepest, profile.depths[node[i]]);
+// The samples of each thread in order of time, those of one process together, of all that was recorded.
+function lanesOf(profile) {
+    if (profile.source) return lanesOf(profile.source);
+    if (profile.lanes) return profile.lanes;
+    const { pid, tid } = profile.threads, { thread } = profile.samples, { times } = profile, lanes = new Map();
+    const laneOf = pid.map((_, i) => { // a thread of several names has one lane
+        const id = pid[i] + "." + tid[i];
+        if (!lanes.has(id)) lanes.set(id, { pid: pid[i], tid: tid[i], thread: i, samples: [], isSorted: true });
+        return lanes.get(id);
+    });
+    for (let i = 0; i < thread.length; i++) {
+        const lane = laneOf[thread[i]], { samples } = lane;
+        if (samples.length && times[i] < times[samples[samples.length - 1]]) lane.isSorted = false;
+        samples.push(i);
+        lane.thread = Math.max(lane.thread, thread[i]); // its last name
+    }
+    profile.lanes = [...lanes.values()].filter(({ samples }) => samples.length).sort((a, b) => a.pid - b.pid || b.samples.length - a.samples.length);
+    for (const { samples, isSorted } of profile.lanes) if (!isSorted) samples.sort((a, b) => times[a] - times[b]);
+    setUsualGaps(profile, profile.lanes);
+    return profile.lanes;
+}
+
+// The rows of the time view, whatever range is selected: for each thread of SCOPE its samples, and how long one usually stands for.
+// They are kept: another range has the same ones.
+function* timeRowSteps(profile, scope) {
+    if (profile.timeRows && profile.timeRows.scope === scope.id) return profile.timeRows;
+    const { node } = profile.samples, { times, depths } = profile;
+    const rows = lanesOf(profile).filter(({ thread }) => scope.has(thread)).map(({ thread, samples }) => ({ thread, samples, deepest: 1 }));
+    const time = { scope: scope.id, rows: rows.sort((a, b) => b.samples.length - a.samples.length), first: Infinity, last: 0, height: 0 };
+    for (const row of rows) {
+        for (const i of row.samples) row.deepest = Math.max(row.deepest, depths[node[i]]);
         row.top = time.height;
         time.height += row.deepest + 2;
-        time.first = Math.min(time.first, profile.times[row.samples[0]]);
+        time.first = Math.min(time.first, times[row.samples[0]]);
+        yield;
     }
-    setUsualGaps(profile, time.rows);
-    for (const row of time.rows) {
-        time.last = Math.max(time.last, profile.times[row.samples[row.samples.length - 1]] + row.usual);
-    }
-    return time;
+    setUsualGaps(profile, rows);
+    for (const row of rows) time.last = Math.max(time.last, times[row.samples[row.samples.length - 1]] + row.usual);
+    return profile.timeRows = time;
+}
+
+function timeRows(profile, scope) {
+    return finish(timeRowSteps(profile, scope));
 }
 
 // How long a sample usually stands for: the distance of samples in the thread that has most. One that hardly runs has few, far apart.
