@@ -154,7 +154,7 @@ JDK   := $(patsubst %/include/jvmti.h,%,$(firstword $(JVMTI)))
 JAVA_AGENT     := $(BUILD)/libperfjit-java.so
 JAVA_AGENT_SRC := $(wildcard agents/java/*.c)
 # These know nothing of Java's headers: units test them.
-JAVA_AGENT_OWN := $(patsubst %,agents/java/%.c,agent_options code_table frame_tables method_text vm_structs)
+JAVA_AGENT_OWN := $(patsubst %,agents/java/%.c,agent_options code_table frame_tables interpreter_layout method_text vm_structs)
 AGENTS         := $(if $(JDK),$(JAVA_AGENT))
 agents: $(AGENTS)
 	@$(if $(JDK),:,echo 'No JDK: the agent for Java is left out (apt-get install default-jdk-headless or set JAVA_HOME)')
@@ -616,13 +616,16 @@ tarball:
 	git archive --prefix=perfjit-$(VERSION)/ -o $(BUILD)/perfjit-$(VERSION).tar.gz HEAD
 
 # Debian packages of what is committed, with debian/, in $(BUILD)/deb.  What this make was given is for itself alone.
+# A JDK is large, and needed for the agent for Java alone: without Debian's they are built without the agent.
 DEB_TREE = $(BUILD)/deb/perfjit-$(VERSION)
 deb:
 	rm -rf $(BUILD)/deb
 	mkdir -p $(DEB_TREE)
 	git archive HEAD | tar -x -C $(DEB_TREE)
+	@profiles=; dpkg-query -W -f='$${db:Status-Status}' default-jdk-headless 2>/dev/null | grep -qx installed || { profiles=-Pnojava; \
+	    echo 'make deb: without the agent for Java: apt-get install default-jdk-headless'; }; \
 	cd $(DEB_TREE) && env -u MAKEFLAGS -u MFLAGS -u MAKELEVEL -u BUILD -u CPPFLAGS -u CFLAGS -u LDFLAGS -u DESTDIR -u PREFIX \
-	    dpkg-buildpackage -us -uc
+	    dpkg-buildpackage -us -uc $$profiles
 	rm -r $(DEB_TREE)
 
 # The list of quirks stands in the command: docs/quirks.md repeats it below the heading that ends what was written by hand.

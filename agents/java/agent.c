@@ -9,9 +9,12 @@
 #include "agents/java/code_table.h"
 #include "agents/java/frame_tables.h"
 #include "agents/java/inline_rows.h"
+#include "agents/java/interpreted_methods.h"
 #include "agents/java/java_method.h"
 #include "agents/java/method_text.h"
 #include "agents/java/vm_structs.h"
+#include "jitdump/format/jitdump_format.h"
+#include "jitdump/interpreted.h"
 #include "jitdump/jitdump.h"
 
 #include <jvmti.h>
@@ -23,7 +26,7 @@
 #include <time.h>
 
 /* Asked for by another process, which waits for it. */
-enum { POLL_MS = 50, END_MS = 1000 };
+enum { POLL_MS = 50, END_MS = 1000, FINISH_MS = 500 };
 
 static struct agent {
     JavaVM *vm;
@@ -36,6 +39,12 @@ static struct agent {
     atomic_bool logs;        /* events are on */
     atomic_bool ends;
     atomic_uint inside; /* calls that may use DUMP */
+    /* Of the interpreter: its code, once an event has said so, and its frames.  What is not known
+     * in the JVM's first moments is added by the agent's thread. */
+    _Atomic uint64_t interpreter, interpreter_bytes;
+    struct interpreter_layout layout;
+    atomic_bool interprets;          /* the layout is known */
+    bool is_measured, wants_methods; /* the agent's thread's */
 } agent = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
 /* Every use of the dump stands between these: it is closed when nobody is inside. */
@@ -209,6 +218,15 @@ static char *without_shape(const char *name)
     return strndup(name, shape ? (size_t)(shape - name) : strlen(name));
 }
 
+/* Code is not freed that the interpreter is in. */
+static void note_interpreter(const char *name, uint64_t addr, uint64_t bytes)
+{
+    if (strcmp(name, "Interpreter") != 0)
+        return;
+    atomic_store(&agent.interpreter, addr);
+    atomic_store(&agent.interpreter_bytes, bytes);
+}
+
 /* The interpreter, stubs, adapters. */
 static void JNICALL on_dynamic_code(jvmtiEnv *jvmti, const char *name, const void *addr, jint size)
 {
@@ -217,6 +235,7 @@ static void JNICALL on_dynamic_code(jvmtiEnv *jvmti, const char *name, const voi
     struct jitdump_unwind unwind;
     if (size <= 0 || !begin_use())
         return;
+    note_interpreter(name, (uint64_t)(uintptr_t)addr, (uint64_t)size);
     struct jitdump_cfi *cfi = jitdump_cfi_new(JITDUMP_HOST_ARCH);
     char *text = without_shape(name);
     added.name = text ? text : name;
@@ -231,13 +250,87 @@ static void JNICALL on_dynamic_code(jvmtiEnv *jvmti, const char *name, const voi
     end_use();
 }
 
+/* ---- Interpreted methods ---- */
+
+/* While the JVM ends the agent has some time left. */
+static bool goes_on(void)
+{
+    static uint64_t end_ns; /* the agent's thread's */
+    struct timespec now;
+    if (!atomic_load(&agent.ends))
+        return true;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    const uint64_t now_ns = (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
+    end_ns = end_ns ? end_ns : now_ns + FINISH_MS * UINT64_C(1000000);
+    return now_ns < end_ns;
+}
+
+static struct interpreted_methods methods_to_log(void)
+{
+    return (struct interpreted_methods){.jvmti = agent.jvmti,
+                                        .dump = agent.dump,
+                                        .structs = &agent.structs,
+                                        .short_names = agent.options.short_names,
+                                        .no_lines = agent.options.no_lines};
+}
+
+/* Before its code first runs. */
+static void JNICALL on_class(jvmtiEnv *jvmti, JNIEnv *jni, jthread thread, jclass class)
+{
+    (void)jvmti;
+    (void)jni;
+    (void)thread;
+    if (!atomic_load(&agent.interprets) || !begin_use())
+        return;
+    const struct interpreted_methods methods = methods_to_log();
+    if (jitdump_is_on(agent.dump))
+        interpreted_methods_add(&methods, class);
+    end_use();
+}
+
+/* rbp and r13 are HotSpot's frame pointer and bytecode pointer on x86-64.  Readers look at the
+ * latter only for what lies in the method's bytecodes. */
+static void log_interpreter(void)
+{
+    enum { RBP = 6, R13 = 13 };
+    const struct jitdump_interpreter interpreter = {.code_addr = atomic_load(&agent.interpreter),
+                                                    .code_size =
+                                                        atomic_load(&agent.interpreter_bytes),
+                                                    .frame_register = RBP,
+                                                    .function_offset = agent.layout.method_offset,
+                                                    .position_offset = agent.layout.position_offset,
+                                                    .position_register = R13};
+    jitdump_add_interpreter(agent.dump, &interpreter);
+}
+
+/* By the agent's thread, when events are on: a class that is prepared from then on is told of by
+ * its event, and perhaps here as well. */
+static void log_methods(JNIEnv *jni)
+{
+    const uint64_t code = atomic_load(&agent.interpreter);
+    agent.wants_methods = false;
+    if (agent.options.no_interpreted || JITDUMP_HOST_ARCH != JITDUMP_X86_64 || !code)
+        return;
+    if (!agent.is_measured) {
+        agent.is_measured = true;
+        atomic_store(&agent.interprets,
+                     interpreter_frames_measure(&agent.layout, agent.jvmti, jni, &agent.structs,
+                                                code, atomic_load(&agent.interpreter_bytes)));
+    }
+    if (!atomic_load(&agent.interprets))
+        return;
+    const struct interpreted_methods methods = methods_to_log();
+    log_interpreter();
+    interpreted_methods_add_all(&methods, jni, goes_on);
+}
+
 /* ---- On and off ---- */
 
 static void set_events(jvmtiEventMode mode)
 {
-    static const jvmtiEvent events[] = {JVMTI_EVENT_COMPILED_METHOD_UNLOAD,
-                                        JVMTI_EVENT_COMPILED_METHOD_LOAD,
-                                        JVMTI_EVENT_DYNAMIC_CODE_GENERATED};
+    static const jvmtiEvent events[] = {
+        JVMTI_EVENT_COMPILED_METHOD_UNLOAD, JVMTI_EVENT_COMPILED_METHOD_LOAD,
+        JVMTI_EVENT_DYNAMIC_CODE_GENERATED, JVMTI_EVENT_CLASS_PREPARE};
     for (size_t i = 0; i < sizeof events / sizeof *events; i++)
         (*agent.jvmti)->SetEventNotificationMode(agent.jvmti, mode, events[i], NULL);
     atomic_store(&agent.logs, mode == JVMTI_ENABLE);
@@ -251,6 +344,7 @@ static void emit_all(struct jitdump *dump, void *user)
     set_events(JVMTI_ENABLE);
     (*agent.jvmti)->GenerateEvents(agent.jvmti, JVMTI_EVENT_DYNAMIC_CODE_GENERATED);
     (*agent.jvmti)->GenerateEvents(agent.jvmti, JVMTI_EVENT_COMPILED_METHOD_LOAD);
+    agent.wants_methods = true;
 }
 
 static void poll_dump(void)
@@ -268,10 +362,11 @@ static void poll_dump(void)
 static void JNICALL serve(jvmtiEnv *jvmti, JNIEnv *jni, void *user)
 {
     (void)jvmti;
-    (void)jni;
     (void)user;
     while (begin_use()) {
         poll_dump();
+        if (agent.wants_methods)
+            log_methods(jni);
         end_use();
         wait_ms(POLL_MS);
     }
@@ -323,7 +418,8 @@ static bool take_jvmti(JavaVM *vm)
                                            .VMDeath = on_end,
                                            .CompiledMethodLoad = on_load,
                                            .CompiledMethodUnload = on_unload,
-                                           .DynamicCodeGenerated = on_dynamic_code};
+                                           .DynamicCodeGenerated = on_dynamic_code,
+                                           .ClassPrepare = on_class};
     jvmtiEnv *jvmti;
     if ((*vm)->GetEnv(vm, (void **)&jvmti, JVMTI_VERSION_1_2) != JNI_OK)
         return false;
@@ -382,8 +478,10 @@ static bool is_live(JavaVM *vm)
 JNIEXPORT jint JNICALL Agent_OnLoad(JavaVM *vm, char *options, void *reserved)
 {
     (void)reserved;
-    if (!agent.jvmti && load(vm, options) && jitdump_is_on(agent.dump))
+    if (!agent.jvmti && load(vm, options) && jitdump_is_on(agent.dump)) {
         set_events(JVMTI_ENABLE);
+        agent.wants_methods = true;
+    }
     return JNI_OK;
 }
 

@@ -22,7 +22,8 @@ static bool take(struct agent_options *options, const char *at, size_t bytes)
     } words[] = {{"attach", &options->attach},
                  {"short", &options->short_names},
                  {"nolines", &options->no_lines},
-                 {"noframes", &options->no_frames}};
+                 {"noframes", &options->no_frames},
+                 {"nointerpreted", &options->no_interpreted}};
     for (size_t i = 0; i < sizeof words / sizeof *words; i++)
         if (is_word(at, bytes, words[i].word))
             return *words[i].option = true;

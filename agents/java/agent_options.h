@@ -5,6 +5,7 @@
  *     short       names without types and packages: HashMap.hash
  *     nolines     neither lines nor inlined calls
  *     noframes    no unwind tables
+ *     nointerpreted  no names for the interpreter's frames
  */
 #ifndef PERFJIT_AGENT_OPTIONS_H
 #define PERFJIT_AGENT_OPTIONS_H
@@ -12,7 +13,7 @@
 #include <stdbool.h>
 
 struct agent_options {
-    bool attach, short_names, no_lines, no_frames;
+    bool attach, short_names, no_lines, no_frames, no_interpreted;
     char *dir; /* owned, or NULL */
 };
 

@@ -150,6 +150,7 @@ static void read_fields(struct vm_structs *structs, const struct struct_table *t
                   {&structs->constants, "ConstMethod", "_constants"},
                   {&structs->name_index, "ConstMethod", "_name_index"},
                   {&structs->signature_index, "ConstMethod", "_signature_index"},
+                  {&structs->code_bytes, "ConstMethod", "_code_size"},
                   {&structs->symbol_length, "Symbol", "_length"},
                   {&structs->symbol_body, "Symbol", "_body[0]"}};
     for (size_t i = 0; i < sizeof fields / sizeof *fields; i++)
@@ -178,6 +179,8 @@ void vm_structs_read(struct vm_structs *structs, const void *function)
         read_fields(structs, &table);
         structs->block_bytes = find_size(libjvm, "HeapBlock");
         structs->constants_bytes = find_size(libjvm, "ConstantPool");
+        structs->method_bytes = find_size(libjvm, "Method");
+        structs->const_method_bytes = find_size(libjvm, "ConstMethod");
         structs->sender_sp_words =
             find_constant(libjvm, "frame::interpreter_frame_sender_sp_offset");
         structs->known = has_all(structs);
@@ -315,4 +318,18 @@ bool vm_method_texts(const struct vm_structs *structs, uint64_t method, char **n
     free(*signature);
     *name = *signature = NULL;
     return false;
+}
+
+uint64_t vm_method_const(const struct vm_structs *structs, uint64_t method)
+{
+    return value(method, &structs->const_method);
+}
+
+struct vm_bytecodes vm_method_bytecodes(const struct vm_structs *structs, uint64_t method)
+{
+    const uint64_t fixed = vm_method_const(structs, method);
+    if (!fixed || !structs->const_method_bytes)
+        return (struct vm_bytecodes){0};
+    return (struct vm_bytecodes){fixed + structs->const_method_bytes,
+                                 value(fixed, &structs->code_bytes)};
 }

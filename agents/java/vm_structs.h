@@ -27,6 +27,8 @@ struct vm_structs {
     struct vm_field compiled_method; /* the Method of compiled code */
     struct vm_field const_method, constants, name_index, signature_index;
     uint64_t constants_bytes; /* the pool's entries stand behind that */
+    struct vm_field code_bytes;
+    uint64_t method_bytes, const_method_bytes; /* the bytecodes stand behind the latter */
     struct vm_field symbol_length, symbol_body;
     int32_t
         sender_sp_words; /* from rbp to the caller's rsp in the interpreter's frame; 0: unknown */
@@ -53,5 +55,14 @@ bool vm_code_find(const struct vm_structs *structs, uint64_t addr, struct vm_cod
 /* The name and the descriptor of METHOD, a vm_code's, to be freed.  False: not known. */
 bool vm_method_texts(const struct vm_structs *structs, uint64_t method, char **name,
                      char **signature);
+
+/* The ConstMethod of METHOD; 0: not known. */
+uint64_t vm_method_const(const struct vm_structs *structs, uint64_t method);
+
+struct vm_bytecodes {
+    uint64_t addr, bytes; /* bytes 0: there are none, or it is not known */
+};
+
+struct vm_bytecodes vm_method_bytecodes(const struct vm_structs *structs, uint64_t method);
 
 #endif

@@ -73,6 +73,7 @@ static void report_records(struct report *report, const struct dump_survey *surv
         [RECORD_DEBUG_INFO] = {"debug_info", "CODE_DEBUG_INFO"},
         [RECORD_INLINE_INFO] = {"inline_info", "CODE_INLINE_INFO"},
         [RECORD_PIECE] = {"piece", "CODE_PIECE"},
+        [RECORD_INTERPRETED] = {"interpreted", "INTERPRETED_FUNCTION"},
         [RECORD_UNWINDING_INFO] = {"unwinding_info", "CODE_UNWINDING_INFO"},
         [RECORD_CLOSE] = {"close", "CODE_CLOSE"},
         [RECORD_OTHER] = {"other", "others that are known"},

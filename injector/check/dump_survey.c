@@ -42,6 +42,8 @@ static enum record_kind kind_of(const struct jit_record *record)
         return RECORD_INLINE_INFO;
     case JIT_CODE_PIECE:
         return RECORD_PIECE;
+    case JIT_INTERPRETED_FUNCTION:
+        return RECORD_INTERPRETED;
     case JIT_CODE_UNWINDING_INFO:
         return RECORD_UNWINDING_INFO;
     case JIT_CODE_CLOSE:

@@ -14,6 +14,7 @@ enum record_kind {
     RECORD_DEBUG_INFO,
     RECORD_INLINE_INFO,
     RECORD_PIECE,
+    RECORD_INTERPRETED,
     RECORD_UNWINDING_INFO,
     RECORD_CLOSE,
     RECORD_OTHER, /* headers, fillers, other tools' */

@@ -177,9 +177,8 @@ static void report_verdict(struct report *report, const struct records *records,
         report_line(report, "%" PRIu64 " part%s of the input would be lost", lost, plural(lost));
     if (moved)
         report_line(report,
-                    "%s was moved with its recording; perf finds the names after perf "
-                    "buildid-cache --add %s",
-                    moved, moved);
+                    "%s was moved with its recording; perf finds the names after perfjit move %s",
+                    moved, records->file->path);
     if (gone)
         report_line(report,
                     "injected already, with %s, which is not there: its JIT code has no "

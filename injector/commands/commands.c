@@ -22,6 +22,8 @@ const struct command commands[] = {
      "say what got slower between two sets of runs, or is noise"},
     {"inject", inject_command, &inject_argp, TAKES_RECORDING,
      "rewrite a recording so that perf report names JIT code"},
+    {"move", move_command, &move_argp, TAKES_RECORDING,
+     "move a recording with its ELF files, so that perf finds them"},
     {"check", check_command, &check_argp, TAKES_RECORDING,
      "say what is wrong with a recording or a dump, and what to do"},
     {"dump", dump_command, &dump_argp, TAKES_DUMP, "print a jitdump file, record by record"},

@@ -27,8 +27,8 @@ struct command {
 
 /* Inject's options are with the pipeline: inject_options.h. */
 extern const struct argp record_argp, attach_argp, detach_argp, bench_argp, report_argp,
-    flamegraph_argp, export_argp, diff_argp, check_argp, dump_argp, bt_argp, symbols_argp, gdb_argp,
-    lldb_argp;
+    flamegraph_argp, export_argp, diff_argp, move_argp, check_argp, dump_argp, bt_argp,
+    symbols_argp, gdb_argp, lldb_argp;
 
 int attach_command(int argc, char **argv);
 int bench_command(int argc, char **argv);
@@ -42,6 +42,7 @@ int flamegraph_command(int argc, char **argv);
 int gdb_command(int argc, char **argv);
 int inject_command(int argc, char **argv);
 int lldb_command(int argc, char **argv);
+int move_command(int argc, char **argv);
 int record_command(int argc, char **argv);
 int report_command(int argc, char **argv);
 int symbols_command(int argc, char **argv);

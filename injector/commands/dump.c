@@ -73,6 +73,14 @@ static void put_text(const struct field_writer *writer, const char *name, const 
     put_bytes(writer, name, text, strlen(text));
 }
 
+static void put_signed(const struct field_writer *writer, const char *name, int32_t value)
+{
+    if (writer->json)
+        json_difference(writer->json, name, value);
+    else
+        printf(" %s=%" PRId32, name, value);
+}
+
 static void begin_array(const struct field_writer *writer, const char *name)
 {
     if (writer->json)
@@ -274,6 +282,45 @@ static void put_piece(const struct field_writer *writer, const struct jit_piece 
     put_number(writer, "nr_piece", piece->nr_piece);
 }
 
+static void put_interpreter(const struct field_writer *writer,
+                            const struct jit_interpreter *interpreter)
+{
+    put_address(writer, "code_addr", interpreter->code_addr);
+    put_number(writer, "code_size", interpreter->code_size);
+    put_number(writer, "frame_register", interpreter->frame_register);
+    put_signed(writer, "function_offset", interpreter->function_offset);
+    put_signed(writer, "position_offset", interpreter->position_offset);
+    put_index(writer, "position_register", interpreter->position_register);
+}
+
+static void put_positions(const struct field_writer *writer, const struct jit_interpreted *function)
+{
+    struct byte_cursor rows = jit_interpreted_rows(function);
+    struct jit_position row = {0, 0};
+    begin_array(writer, "lines");
+    for (uint32_t i = 0; i < function->nr_line && jit_position_next(&rows, function, &row); i++) {
+        begin_element(writer);
+        put_number(writer, "offset", row.offset);
+        put_number(writer, "line", row.line);
+        end_element(writer);
+    }
+    end_array(writer);
+}
+
+static void put_interpreted(const struct field_writer *writer,
+                            const struct jit_interpreted *function, bool elements)
+{
+    put_address(writer, "function", function->function);
+    put_number(writer, "function_bytes", function->function_bytes);
+    put_address(writer, "position", function->position);
+    put_number(writer, "position_bytes", function->position_bytes);
+    put_number(writer, "nr_line", function->nr_line);
+    put_text(writer, "name", function->name);
+    put_text(writer, "file", function->file);
+    if (elements)
+        put_positions(writer, function);
+}
+
 static void put_history(const struct field_writer *writer, const struct jit_history *history)
 {
     put_number(writer, "generation", history->generation);
@@ -318,6 +365,12 @@ static const char *put_fields(const struct field_writer *writer, const struct ji
         return NULL;
     case JIT_CODE_PIECE:
         put_piece(writer, &record->piece);
+        return NULL;
+    case JIT_INTERPRETER_FRAME:
+        put_interpreter(writer, &record->interpreter);
+        return NULL;
+    case JIT_INTERPRETED_FUNCTION:
+        put_interpreted(writer, &record->interpreted, verbose);
         return NULL;
     case JIT_CODE_HISTORY:
         put_history(writer, &record->history);

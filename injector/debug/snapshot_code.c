@@ -7,6 +7,7 @@
 #include "injector/debug/snapshot/live_snapshot.h"
 #include "injector/debug/snapshot/snapshot.h"
 #include "injector/debug/snapshot/snapshot_recording.h"
+#include "injector/history/process/interpreted_functions.h"
 #include "injector/history/timeline/timeline.h"
 #include "injector/log/code/jit_process.h"
 #include "injector/log/jitdump/jit_dump.h"
@@ -288,6 +289,25 @@ static int set_none(struct snapshot_code *code, struct findings *findings)
     return code->none ? 0 : report_failure(findings, "out of memory");
 }
 
+/* The functions that an interpreter runs in the threads' stacks. */
+static int add_interpreted(struct snapshot_code *code, struct findings *findings)
+{
+    const struct snapshot *snapshot = &code->snapshot;
+    struct jit_processes *processes = &code->recording.processes;
+    const uint32_t life = process_life_at(&processes->lives, snapshot->pid,
+                                          (struct life_moment){code->time_ns, UINT64_MAX});
+    const uint32_t number =
+        life == NO_LIFE || !processes->by_life ? NO_PROCESS : processes->by_life[life];
+    for (size_t i = 0; number != NO_PROCESS && i < snapshot->thread_count; i++) {
+        const struct snapshot_thread *thread = &snapshot->threads[i];
+        if (thread->stack &&
+            interpreted_functions_note(&processes->items[number].log, thread->stack,
+                                       thread->stack_start, thread->stack_bytes, code->time_ns))
+            return report_failure(findings, "out of memory");
+    }
+    return interpreted_functions_place(processes, &code->recording.records, findings);
+}
+
 int snapshot_code_open(struct snapshot_code *code, const struct snapshot_request *request,
                        bool stacks, struct findings *findings)
 {
@@ -303,7 +323,8 @@ int snapshot_code_open(struct snapshot_code *code, const struct snapshot_request
         return -1;
     if (request->at_ns)
         drop_later(&code->recording.processes, request->at_ns);
-    if ((!stacks && recording_print_names(&code->recording, findings)) ||
+    if ((stacks && add_interpreted(code, findings)) ||
+        (!stacks && recording_print_names(&code->recording, findings)) ||
         recording_play(&code->recording, findings))
         return -1;
     return code->none || !has_memory(request) ? 0 : check_evidence(code, findings);

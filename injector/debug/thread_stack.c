@@ -52,7 +52,7 @@ int thread_stacks_begin(struct thread_stacks *stacks, const struct snapshot *sna
                         const struct timeline *timelines, const char *root, uint64_t time_ns,
                         struct findings *findings)
 {
-    *stacks = (struct thread_stacks){.snapshot = snapshot, .records = records};
+    *stacks = (struct thread_stacks){.snapshot = snapshot, .records = records, .time_ns = time_ns};
     if (!machine_unwinds(snapshot->machine))
         return report_failure(findings, "%s: stacks of %s can't be unwound", snapshot->path,
                               snapshot->machine->names[0]);
@@ -219,6 +219,7 @@ int thread_stack_walk(struct thread_stacks *stacks, const struct snapshot_thread
     uint8_t registers[8 * PERF_REGISTERS];
     const uint64_t mask = machine_perf_mask(stacks->snapshot->machine);
     const struct perf_sample sample = {
+        .time_ns = stacks->time_ns,
         .user_registers = {SAMPLE_ABI_64, mask, thread->has_registers ? registers : NULL},
         .user_stack = {.bytes = thread->stack, .size = thread->stack ? thread->stack_bytes : 0}};
     uint8_t *at = registers;

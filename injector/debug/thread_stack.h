@@ -26,6 +26,7 @@ struct stack_frame {
 struct thread_stacks {
     const struct snapshot *snapshot;
     const struct records *records;
+    uint64_t time_ns; /* of the snapshot, on the dump's clock */
     struct space_source source;
     struct address_space space;
     struct stack_walker walker;

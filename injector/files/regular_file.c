@@ -1,6 +1,7 @@
 /* See regular_file.h. */
 #include "injector/files/regular_file.h"
 
+#include "injector/arrays/array.h"
 #include "injector/files/input_guard.h"
 
 #include <errno.h>
@@ -53,6 +54,8 @@ char *regular_file_bytes(const char *path, size_t most, size_t *bytes)
     *bytes = (size_t)status.st_size;
     char *text = *bytes <= most ? malloc(*bytes + 1) : NULL;
     int error = *bytes <= most ? ENOMEM : EFBIG;
+    if (text)
+        array_in_large_pages(text, *bytes);
     if (text && regular_file_read(fd, text, bytes)) {
         error = errno;
         free(text);

@@ -171,6 +171,14 @@ static const struct quirk_text texts[QUIRKS] = {
     [QUIRK_DUMP_CUT] = {"dump-cut", "The file ends inside a record; perf says nothing",
                         "V8, Mono and CPython when killed: they buffer and never flush",
                         "uses everything before it", FINDING_DUMP_TRUNCATED},
+    [QUIRK_STUBS_UNREAD] =
+        {"stubs-unread",
+         "The file ends inside the code of a block of stubs, often its second record; no method is "
+         "in it, and perf prefers it to the perf map, which has all",
+         ".NET 10.0 up to 10.0.11 with DOTNET_PerfMapStubGranularity 0 or 1 "
+         "(dotnet/runtime#120419): "
+         "it logs the memory before that is there, and after EFAULT nothing more",
+         "keeps the block's name, and takes the rest from the perf map", NOT_A_FINDING},
 };
 
 const struct quirk_text *quirk_text(enum quirk quirk)

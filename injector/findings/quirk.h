@@ -56,6 +56,7 @@ enum quirk {
     QUIRK_PART_TWICE,
     QUIRK_RECORD_TORN,
     QUIRK_DUMP_CUT,
+    QUIRK_STUBS_UNREAD,
     QUIRKS
 };
 

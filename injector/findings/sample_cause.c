@@ -51,6 +51,10 @@ static const struct cause_text texts[CAUSES] = {
         {"not-written", "not in its dump, which is cut short",
          "if the process still runs, inject after its end: by then it has written the rest of its "
          "dump (V8 keeps up to 2 MiB in memory); if it was killed, the rest is lost"},
+    [CAUSE_STUBS_UNREAD] =
+        {"stubs-unread", "not in its dump, which .NET 10.0 ended at a block of stubs",
+         "set DOTNET_PerfMapStubGranularity=2, as perfjit record does, or have a perf map written "
+         "as well: DOTNET_PerfMapEnabled=1"},
     [CAUSE_BEFORE_LOAD] = {"before-load", "sampled before the function was logged",
                            "the runtime should log a function before it first runs; if there are "
                            "many, the dump's clock may be wrong: record with perf record -k mono"},

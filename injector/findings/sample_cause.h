@@ -18,6 +18,7 @@ enum sample_cause {
     CAUSE_MAP_REFUSED,   /* there is a perf map that was not used */
     CAUSE_DROPPED,       /* older than the history that its dump has kept */
     CAUSE_NOT_WRITTEN,   /* later than all that is left of its dump, which was cut short */
+    CAUSE_STUBS_UNREAD,  /* the same, and its runtime stopped there by itself */
     CAUSE_BEFORE_LOAD,   /* the function was logged after the sample */
     CAUSE_FREED,         /* the function was unloaded or moved before the sample */
     CAUSE_REMAPPED,      /* something else was mapped over the function */

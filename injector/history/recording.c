@@ -4,6 +4,7 @@
 #include "injector/arrays/array.h"
 #include "injector/files/input_guard.h"
 #include "injector/files/interruption.h"
+#include "injector/history/process/interpreted_functions.h"
 #include "injector/recording/host/recording_host.h"
 #include "injector/recording/moved_text.h"
 
@@ -113,6 +114,9 @@ static enum recording_result read_input(struct recording *recording,
         jit_processes_read(&recording->processes, &recording->records, &wanted, findings);
     if (result != RECORDING_FAILED &&
         moved_text_find(&recording->records, &recording->processes.lives, findings))
+        return RECORDING_FAILED;
+    if (result == RECORDING_OPEN &&
+        interpreted_functions_add(&recording->processes, &recording->records, findings))
         return RECORDING_FAILED;
     return result;
 }

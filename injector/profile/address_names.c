@@ -70,11 +70,6 @@ static uint32_t add_text(struct address_names *names, const char *text, size_t b
     return text ? call_profile_add_text(names->to, text, bytes) : 0;
 }
 
-static uint32_t add_name(struct address_names *names, const char *name, size_t bytes)
-{
-    return name ? call_profile_add_name(names->to, name, bytes) : 0;
-}
-
 /* Add FRAME, with its source place FOUND; only FOUND's number is set here.  FOUND, but for its
  * number. */
 static int add_frame_at(struct address_names *names, const struct call_frame *frame,
@@ -161,7 +156,7 @@ static int add_jit_named(struct address_names *names, const struct frame_name *n
         source = (struct frame_source){{name->file, (uint32_t)name->file_bytes}, name->line};
     else if (!source.file.bytes)
         source.file = number_of(name, number);
-    const struct call_frame frame = {.name = add_name(names, name->name, name->name_bytes),
+    const struct call_frame frame = {.name = add_text(names, name->name, name->name_bytes),
                                      .module = add_text(names, module, strlen(module)),
                                      .file = add_text(names, source.file.text, source.file.bytes),
                                      .line = source.line,
@@ -302,7 +297,7 @@ static int add_place(struct address_names *names, const struct native_place *pla
         return -1;
     const struct frame_source start = source_in(place->decl_file, place->decl_line);
     const struct frame_source at = source_in(place->file, place->line);
-    const struct call_frame frame = {.name = add_name(names, name, strlen(name)),
+    const struct call_frame frame = {.name = add_text(names, name, strlen(name)),
                                      .module = add_text(names, module, strlen(module)),
                                      .file = add_text(names, start.file.text, start.file.bytes),
                                      .line = start.file.bytes ? start.line : 0,
@@ -384,7 +379,7 @@ static int name_kernel(struct address_names *names, uint64_t pc, uint64_t what)
     size_t code = what & KERNEL_TOLD ? (size_t)(what & ~KERNEL_TOLD) : NO_KERNEL_CODE;
     if (kernel_list_at(&names->kernel, pc, code, &name))
         return -1;
-    const struct call_frame frame = {.name = name ? add_name(names, name, strlen(name))
+    const struct call_frame frame = {.name = name ? add_text(names, name, strlen(name))
                                                   : add_text(names, "[kernel]", strlen("[kernel]")),
                                      .module = add_text(names, "[kernel]", strlen("[kernel]")),
                                      .kind = FRAME_KERNEL};

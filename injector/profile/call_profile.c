@@ -118,12 +118,6 @@ static uint32_t add_copy(struct call_profile *profile, char *copy)
     return number;
 }
 
-uint32_t call_profile_add_name(struct call_profile *profile, const char *name, size_t bytes)
-{
-    return code_name_is_clean(name, bytes) ? call_profile_add_string(profile, name, bytes)
-                                           : add_copy(profile, code_name_clean(name, bytes));
-}
-
 uint32_t call_profile_add_text(struct call_profile *profile, const char *text, size_t bytes)
 {
     return code_name_is_printable(text, bytes)

@@ -121,9 +121,7 @@ uint32_t call_profile_add_line(struct call_profile *profile, uint32_t parent, ui
 uint32_t call_profile_add_place(struct call_profile *profile, const struct call_place *place);
 uint32_t call_profile_add_thread(struct call_profile *profile, const struct profile_thread *thread);
 
-/* The string as which a function's name is shown (code_name.h), and that of any other text: a path,
- * a thread's name. */
-uint32_t call_profile_add_name(struct call_profile *profile, const char *name, size_t bytes);
+/* The string as which a name or a path is shown (code_name.h). */
 uint32_t call_profile_add_text(struct call_profile *profile, const char *text, size_t bytes);
 
 /* Add one more.  Returns 0, or -1 without memory. */

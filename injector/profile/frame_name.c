@@ -15,11 +15,12 @@
  * numbers. */
 static void take_place(struct frame_name *result)
 {
+    static const char none[] = "<unknown>"; /* as V8 writes in its dump's lines */
     struct v8_place place;
     if (!v8_place_of(result->name, result->name_bytes, &place))
         return;
-    result->file = place.file;
-    result->file_bytes = place.file_bytes;
+    result->file = place.file_bytes ? place.file : none;
+    result->file_bytes = place.file_bytes ? place.file_bytes : sizeof none - 1;
     result->line = place.line;
     result->column = place.column;
     result->name_bytes = place.name_bytes;

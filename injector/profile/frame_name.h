@@ -2,6 +2,7 @@
  * put in it.
  *
  *     JS:*hot /srv/app.js:12:5         hot, TurboFan, /srv/app.js:12:5
+ *     JS:*f :12:5                      f, TurboFan, <unknown>:12:5: of eval
  *     JS:~                             (anonymous), bytecode: the interpreter
  *     py::leaf:/srv/work.py            leaf, /srv/work.py
  *     JS:fib-3-liftoff                 fib, Liftoff, number 3
@@ -18,7 +19,7 @@
 struct frame_name {
     const char *name; /* in SYMBOL, or a constant */
     size_t name_bytes;
-    const char *file; /* in SYMBOL; or NULL */
+    const char *file; /* in SYMBOL, or a constant; or NULL */
     size_t file_bytes;
     uint32_t line, column; /* 0: not known */
     const char *number;    /* in its module of WebAssembly; in SYMBOL */

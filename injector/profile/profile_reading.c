@@ -353,8 +353,10 @@ static int find_stack(struct profile_run *run, const struct walk_sample *asked,
     if (!whole)
         sample.chain.count = 0;
     else if (space && run->unwinds && sample_type_has_stack(format->sample_type) &&
-             sample.user_registers.values)
+             sample.user_registers.values) {
         stack_walk(&run->walker, &sample, space, MOST_FRAMES);
+        sample.ip = stack_walk_ip(&run->walker, &sample);
+    }
     struct whole_stack stack = {.run = run,
                                 .sample = &sample,
                                 .space = space,

@@ -127,9 +127,9 @@ static void warn_of_gone_image(const struct view_input *input, const struct view
     char *moved = injected_image_moved(&input->recording.records, request->recording.root);
     if (moved && !request->quiet)
         printable_line(stderr,
-                       "perfjit: %s: was moved with its recording; perf finds the names after perf "
-                       "buildid-cache --add %s",
-                       moved, moved);
+                       "perfjit: %s: was moved with its recording; perf finds the names after "
+                       "perfjit move %s",
+                       moved, input->path);
     free(moved);
 }
 

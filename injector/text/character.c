@@ -90,6 +90,8 @@ bool characters_are_plain_ascii(const char *name, size_t bytes)
     size_t i = 0;
     for (; i + 8 <= bytes; i += 8)
         wrong |= unprintable(name + i);
+    if (bytes >= 8)
+        return (wrong | unprintable(name + bytes - 8)) == 0; /* some are looked at twice */
     for (; i < bytes; i++)
         wrong |= name[i] < 0x20 || name[i] >= 0x7f;
     return wrong == 0;

@@ -30,20 +30,12 @@ char *code_name_printable(const char *name, size_t bytes)
         return NULL;
     memcpy(cleaned, name, bytes);
     cleaned[bytes] = '\0';
+    if (characters_are_plain_ascii(name, bytes))
+        return cleaned;
     for (size_t at = 0, count; at < bytes; at += count) {
         if (is_kept(character_at(name + at, bytes - at, &count)))
             continue;
         memset(cleaned + at, name[at] >= '\t' && name[at] <= '\r' ? ' ' : '?', count);
     }
     return cleaned;
-}
-
-bool code_name_is_clean(const char *name, size_t bytes)
-{
-    return code_name_is_printable(name, bytes);
-}
-
-char *code_name_clean(const char *name, size_t bytes)
-{
-    return code_name_printable(name, bytes);
 }

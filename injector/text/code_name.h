@@ -21,12 +21,4 @@ bool code_name_is_printable(const char *name, size_t bytes);
  * question mark.  NULL without memory.  Paths and threads' names are copied so, too. */
 char *code_name_printable(const char *name, size_t bytes);
 
-/* Whether the function's name NAME is shown as it is, and so needs no copy if a NUL follows it.
- */
-bool code_name_is_clean(const char *name, size_t bytes);
-
-/* A copy of the function's name NAME as it is shown, NUL-terminated, to be freed: a clean one is
- * copied as it is.  NULL without memory. */
-char *code_name_clean(const char *name, size_t bytes);
-
 #endif

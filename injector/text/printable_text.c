@@ -63,6 +63,8 @@ char *printable_copy(const char *text)
 {
     char *copy = NULL;
     size_t size;
+    if (printable_is(text))
+        return strdup(text);
     FILE *stream = open_memstream(&copy, &size);
     if (!stream)
         return NULL;

@@ -2,6 +2,7 @@
 #include "injector/unwind/frame_pointers.h"
 
 #include "injector/native/cfi_program.h"
+#include "injector/unwind/code_shape.h"
 
 enum { BUDGET = 10000 }; /* for a function */
 
@@ -22,6 +23,14 @@ static bool middle_row(const struct code_log *log, const struct jit_function *fu
     return false;
 }
 
+/* Tables of HotSpot's code find each frame by its size, and with -XX:+PreserveFramePointer the code
+ * keeps the pointer, too. */
+static bool sets_pointer(const struct jit_function *function, const struct machine *machine)
+{
+    return code_place_of(machine, function->code, function->size, function->size / 2, false) ==
+           PLACE_IN_FRAME;
+}
+
 void frame_pointers_count(struct frame_pointers *counts, const struct code_log *log,
                           const struct machine *machine)
 {
@@ -29,7 +38,8 @@ void frame_pointers_count(struct frame_pointers *counts, const struct code_log *
     for (size_t i = 0; i < log->function_count; i++)
         if (middle_row(log, &log->functions[i], machine, &row)) {
             counts->with_tables++;
-            counts->without_pointer +=
-                row.cfa.kind == REGISTER_IS_OFFSET && row.cfa_register != machine->fp;
+            counts->without_pointer += row.cfa.kind == REGISTER_IS_OFFSET &&
+                                       row.cfa_register != machine->fp &&
+                                       !sets_pointer(&log->functions[i], machine);
         }
 }

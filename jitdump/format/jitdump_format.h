@@ -107,6 +107,30 @@
  *     24 u64 dropped           functions that were logged before and are no longer in the dump
  *     32 u64 kept              functions from before that are in it
  *
+ * 0x504a0006 INTERPRETER_FRAME, 48 bytes: where the frames of an interpreter say which function
+ * they are of 16 u64 code_addr        of the interpreter's code 24 u64 code_size 32 u32
+ * frame_register   DWARF's number of the register that the frame is found by 36 i32 function_offset
+ * from there, of the word that stands for the function 40 i32 position_offset  of the word with the
+ * address of the function's instruction at hand; 0: there is none 44 u32 position_register  DWARF's
+ * number of the register that has this address while the interpreter runs, and may have anything
+ * else in its stubs; 0xffffffff: there is none It holds for the whole dump, whenever it was
+ * written.
+ *
+ * 0x504a0007 INTERPRETED_FUNCTION, 48 bytes and more: a function that such frames may be of
+ *     16 u64 function         the word that stands for it: an address
+ *     24 u32 function_bytes   what is there: a newer function that overlaps it took its memory
+ *     28 u32 position_bytes   of its instructions; 0: it is native
+ *     32 u64 position         the address of the first one
+ *     40 u32 nr_line
+ *     44 u32 lines_bytes
+ *     48     name             NUL-terminated
+ *            file             NUL-terminated; "": not known
+ *            lines            lines_bytes bytes: nr_line times uleb128 distance of the instruction
+ *                             from the row before (the first one: from position), sleb128
+ *                             difference of the line (the first one: from 0)
+ * A function is known from timestamp on, until another one of the same word is.  The first one of a
+ * word is also right for earlier frames: it may have been there before the dump.
+ *
  * Order in a group: [CODE_PIECE] [CODE_UNWINDING_INFO] [CODE_INLINE_INFO] [CODE_DEBUG_INFO]
  * CODE_LOAD, once or for each piece.
  *
@@ -138,10 +162,15 @@ enum {
     JIT_CODE_INLINE_INFO = 0x504a0003,
     JIT_CODE_PIECE = 0x504a0004,
     JIT_CODE_HISTORY = 0x504a0005,
+    JIT_INTERPRETER_FRAME = 0x504a0006,
+    JIT_INTERPRETED_FUNCTION = 0x504a0007,
 };
 
 /* No inline, no string. */
 #define JIT_INLINE_NONE UINT32_MAX
+
+/* No register. */
+#define JIT_REGISTER_NONE UINT32_MAX
 
 /* Fixed sizes, in bytes. */
 enum {
@@ -165,6 +194,8 @@ enum {
     JR_INLINE_BYTES = 28,
     JR_INLINE_SPAN_BYTES = 8,
     JR_CODE_HISTORY_BYTES = 40,
+    JR_INTERPRETER_FRAME_BYTES = 48,
+    JR_INTERPRETED_FUNCTION_BYTES = 48,
 };
 
 #endif

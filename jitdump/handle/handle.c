@@ -443,6 +443,21 @@ static int unload_code(struct jitdump *dump, uint64_t code_index, uint64_t code_
     return jd_writer_end(&room);
 }
 
+/* It takes a code index, as a function does: a ring that is full of live code takes neither. */
+static int add_record(struct jitdump *dump, uint64_t bytes, jd_put_record *put, const void *what)
+{
+    struct record_author author;
+    struct dump_room room;
+    uint64_t code_index;
+    if (bytes > JD_GROUP_MAX_BYTES)
+        return is_too_large(dump);
+    int error = begin(dump, jd_clock_now(dump->kind.counter), bytes, 1, &room, &author);
+    if (error)
+        return error;
+    put(&room, bytes, what);
+    return end(dump, &room, &code_index);
+}
+
 /* The result of a call on a dump that is not open. */
 static int of_closed(struct jitdump *dump)
 {
@@ -494,6 +509,19 @@ int jitdump_move_code_on(struct jitdump *dump, uint64_t code_index, uint64_t old
     int callers_errno = errno;
     jd_handle_enter(dump);
     int error = move_code(dump, code_index, old_code_addr, new_code_addr, code_size);
+    errno = callers_errno;
+    return counted(dump, error);
+}
+
+int jd_handle_add_record(struct jitdump *dump, uint64_t bytes, jd_put_record *put, const void *what)
+{
+    if (!dump)
+        return 0;
+    if (jd_handle_is_off(dump))
+        return of_closed(dump);
+    int callers_errno = errno;
+    jd_handle_enter(dump);
+    int error = add_record(dump, bytes, put, what);
     errno = callers_errno;
     return counted(dump, error);
 }

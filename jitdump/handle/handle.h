@@ -54,6 +54,14 @@ static inline void jd_handle_leave(struct jitdump *dump)
         atomic_fetch_sub_explicit(dump->users, 1, memory_order_release);
 }
 
+/* Put a record of BYTES, WHAT. */
+typedef void jd_put_record(struct dump_room *room, uint64_t bytes, const void *what);
+
+/* Add a record of BYTES that PUT makes of WHAT, and that is of no function that can be moved or
+ * unloaded.  Returns as jitdump_add_code; errno is preserved. */
+int jd_handle_add_record(struct jitdump *dump, uint64_t bytes, jd_put_record *put,
+                         const void *what);
+
 /* Let DUMP be switched on and off by requests.  A dump may be open already.  If there is no memory
  * for that, DUMP takes no requests. */
 void jd_handle_make_attachable(struct jitdump *dump);

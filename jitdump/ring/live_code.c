@@ -27,10 +27,25 @@ struct prefix {
     uint64_t time;
 };
 
+/* An interpreted function resides in the memory of what stands for it; the frame of an interpreter
+ * nowhere. */
+static void read_interpreted(struct byte_cursor *cursor, struct live_event *event)
+{
+    event->start = event->end = cursor_u64(cursor);
+    if (event->id == JIT_INTERPRETED_FUNCTION)
+        event->end += cursor_u32(cursor);
+    if (event->end < event->start)
+        event->end = UINT64_MAX;
+}
+
 /* The fields of an event's record after its prefix: pid and tid are not looked at. */
 static void read_fields(struct byte_cursor *cursor, struct live_event *event)
 {
     uint64_t size;
+    if (event->id == JIT_INTERPRETER_FRAME || event->id == JIT_INTERPRETED_FUNCTION) {
+        read_interpreted(cursor, event);
+        return;
+    }
     cursor_skip(cursor, 8);
     if (event->id != JIT_CODE_UNLOAD)
         cursor_skip(cursor, 8); /* vma */
@@ -75,6 +90,8 @@ static int take_record(struct live_code *live, const uint8_t *record, const stru
     case JIT_CODE_LOAD:
     case JIT_CODE_MOVE:
     case JIT_CODE_UNLOAD:
+    case JIT_INTERPRETER_FRAME:
+    case JIT_INTERPRETED_FUNCTION:
         error = add_event(live, record, prefix);
         end_group(live);
         break;
@@ -134,6 +151,11 @@ int jd_live_read(struct live_code *live, struct record_window *window, uint64_t 
 
 /* ---- Which event is of which function ---- */
 
+static bool has_code_index(const struct live_event *event)
+{
+    return event->id != JIT_INTERPRETER_FRAME && event->id != JIT_INTERPRETED_FUNCTION;
+}
+
 /* The slot of CODE_INDEX: of its last event, or an empty one. */
 static uint32_t *slot_of(const struct live_code *live, uint64_t code_index)
 {
@@ -185,7 +207,7 @@ static void link_event(struct live_code *live, uint32_t number, uint32_t before_
     struct live_event *event = jd_live_event(live, number);
     event->over = event->owns = event->keep = event->whole = false;
     event->load = event->ends = event->first = event->last = LIVE_NONE;
-    if (event->id == JIT_CODE_LOAD)
+    if (event->id == JIT_CODE_LOAD || !has_code_index(event))
         return;
     if (before_number != LIVE_NONE) {
         struct live_event *before = jd_live_event(live, before_number);
@@ -211,6 +233,10 @@ static int link_events(struct live_code *live)
     if (mapped_array_reserve(&live->indices, live->slots * sizeof(uint32_t)))
         return -ENOMEM;
     for (uint32_t i = 0; i < live->count; i++) {
+        if (!has_code_index(jd_live_event(live, i))) {
+            link_event(live, i, LIVE_NONE);
+            continue;
+        }
         uint32_t *slot = slot_of(live, jd_live_event(live, i)->code_index);
         link_event(live, i, *slot ? *slot - 1 : LIVE_NONE);
         *slot = i + 1;
@@ -267,8 +293,21 @@ static void keep_covers(struct live_code *live, uint32_t number)
     }
 }
 
-static bool is_alive(const struct live_event *event)
+/* Two interpreted functions are never in one place. */
+static bool owns_all(const struct live_code *live, uint32_t number)
 {
+    const struct paint_cells cells = jd_paint_cells(&live->paint, number);
+    for (uint32_t cell = cells.first; cell < cells.end; cell++)
+        if (jd_paint_owner(&live->paint, cell) != number)
+            return false;
+    return true;
+}
+
+static bool is_alive(const struct live_code *live, uint32_t number)
+{
+    const struct live_event *event = jd_live_event(live, number);
+    if (!has_code_index(event))
+        return owns_all(live, number);
     return event->owns && !event->over &&
            (event->id == JIT_CODE_LOAD || (event->id == JIT_CODE_MOVE && event->load != LIVE_NONE));
 }
@@ -309,7 +348,8 @@ static void keep_pieces(struct live_code *live)
 {
     for (uint32_t i = 0; i < live->count; i++) {
         uint32_t load = load_of(live, i);
-        if (is_alive(jd_live_event(live, i)) && jd_live_event(live, load)->pieces)
+        if (is_alive(live, i) && has_code_index(jd_live_event(live, i)) &&
+            jd_live_event(live, load)->pieces)
             make_whole(live, load);
     }
 }
@@ -321,7 +361,7 @@ static void keep_alive(struct live_code *live)
         live->more_is_whole = false;
         for (uint32_t i = 0; i < live->count; i++) {
             struct live_event *event = jd_live_event(live, i);
-            event->keep = is_alive(event);
+            event->keep = is_alive(live, i);
             if (event->keep || would_be_again(live, i))
                 keep_covers(live, i);
         }

@@ -10,6 +10,9 @@
  * all its events if it had overwritten a part of an older live function: without it that part would
  * appear again.
  *
+ * An interpreted function is an event as well: it is alive until another one takes a part of its
+ * memory.  The frame of an interpreter is always kept.
+ *
  * A function in pieces is kept whole, with all its events, if any of its pieces is alive.
  *
  * A forked child moves and unloads functions that its parent's dump has.  For each such function

@@ -438,17 +438,20 @@ static int rewrite(struct dump_ring *ring, struct dump_body *body, const void *t
 }
 
 /* The whole ring is read for this: what may have to be repeated soon takes a tenth of the time at
- * most.  Not before *AGAIN_NS, which is set. */
+ * most.  Not before *AGAIN_NS, which is set.  What takes longer than the bytes explain was waiting
+ * for a processor: on a busy machine functions would be lost for seconds. */
 static int rewrite_seldom(struct dump_ring *ring, struct dump_body *body, const void *tail,
                           size_t tail_bytes, uint64_t wanted, uint64_t *again_ns)
 {
-    enum { PAUSE_FACTOR = 10 };
+    enum { PAUSE_FACTOR = 10, MOST_NS_PER_BYTE = 10 };
     uint64_t start_ns = jd_clock_now(false);
     if (start_ns < *again_ns)
         return -EFBIG;
     int error = rewrite(ring, body, tail, tail_bytes, wanted);
-    uint64_t end_ns = jd_clock_now(false);
-    *again_ns = end_ns + PAUSE_FACTOR * (end_ns - start_ns);
+    uint64_t end_ns = jd_clock_now(false), took_ns = end_ns - start_ns;
+    if (took_ns > MOST_NS_PER_BYTE * ring->segment_bytes)
+        took_ns = MOST_NS_PER_BYTE * ring->segment_bytes;
+    *again_ns = end_ns + PAUSE_FACTOR * took_ns;
     return error;
 }
 

@@ -154,7 +154,6 @@ checked_ours() {
 }
 
 @test "a recording that was moved together with its ELF files keeps its names; perf is told where they are" {
-    local so
     cd sound
     perfjit inject -q -i sound.data -o ours.data
     perfjit report -q -n 0 ours.data >wanted
@@ -164,16 +163,15 @@ checked_ours() {
     run --separate-stderr perfjit report -n 0 moved/ours.data
     exits 0
     same /dev/stdin wanted <<<"$output"
-    says "moved/ours.data.dso/" ": was moved with its recording; perf finds the names after perf buildid-cache --add moved/ours.data.dso/"
-    so=${stderr##*--add }
+    says "moved/ours.data.dso/" ": was moved with its recording; perf finds the names after perfjit move moved/ours.data"
     checked 0 moved/ours.data
-    grep -qF "perf buildid-cache --add $so" text
+    grep -q "perfjit move moved/ours.data$" text
     env HOME="$PWD" perf script -i moved/ours.data -F ip,sym 2>/dev/null >unnamed
     ! cmp -s unnamed named || complain "perf needs no help"
-    env HOME="$PWD" perf buildid-cache --add "$so"
-    env HOME="$PWD" perf script -i moved/ours.data -F ip,sym 2>/dev/null | same /dev/stdin named
     cd moved # and without a folder in the name
     perfjit report -q -n 0 ours.data | same /dev/stdin ../wanted
+    perfjit move -q ours.data
+    env HOME="$PWD" perf script -i ours.data -F ip,sym 2>/dev/null | same /dev/stdin ../named
 }
 
 # perf's files are where the dump is.
@@ -489,6 +487,7 @@ faults=(
     'part-twice 0 (.records.repeated_bytes > 100 and (.quirks | map(.quirk) == ["part-twice"]))'
     'record-torn 3 (.findings | map(.what) | index("torn part of a dump") != null)'
     'dump-cut 3 .records.cut_bytes > 0'
+    'stubs-unread 0 (.records.cut_bytes > 0 and (.quirks | map(.quirk) == ["stubs-unread"]))'
     'code-behind 0 (.quirks | map(.quirk) == ["code-behind"])'
 )
 

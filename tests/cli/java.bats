@@ -31,6 +31,7 @@ public class Work {
 }
 END
     javac -d classes Work.java
+    javac -g -d classes "$here/../producers/runtimes/Chains.java"
 }
 
 setup() {
@@ -95,6 +96,35 @@ sound() { # NAME: every sample in JIT code has a name
     sound whole
     perf script -i whole.perf.data -F ip,sym | awk -v RS= '/Work\./ { all++; if ($0 !~ /(start_thread|clone3?|_start)[^\n]*$/) cut++ }
         END { print all + 0, cut + 0; exit all < 50 || cut * 50 > all }' || complain "stacks, and those that end early"
+}
+
+# The chains of NAME.perf.data are those of the program's own traces, by methods.
+chains_are_the_programs() { # NAME
+    perf script -i "$1.perf.data" -F ip,sym >script 2>/dev/null
+    run "$here/java_chains.py" script truth
+    [ "$status" -eq 0 ] || complain "$(head -c 4000 <<<"$output")"
+    [[ $output =~ \;\ ([0-9]+)\ with\ interpreted ]] && [ "${BASH_REMATCH[1]}" -gt "$2" ] || complain "$output"
+}
+
+@test "interpreted, compiled and inlined methods in one stack: each chain is the program's own, down to main or Thread.run" {
+    [ "$(uname -m)" = x86_64 ] || skip "the frames are x86-64's"
+    run --separate-stderr perfjit record -g dwarf,32768 -o mixed java -XX:+ShowHiddenFrames -cp "$classes" Chains 3000
+    exits 0
+    chains_are_the_programs mixed 20
+    # Not asked for.
+    JITDUMPDIR=$PWD java -agentpath:"$agent=nointerpreted" -Xint -cp "$classes" Chains 100
+    perfjit dump "$(echo jitdump-*/jit-*.dump)" >dump
+    ! grep -q INTERPRETE dump || complain "$(grep -m3 INTERPRETE dump)"
+}
+
+@test "record -p: methods of classes that were loaded before the agent have names" {
+    [ "$(uname -m)" = x86_64 ] || skip "the frames are x86-64's"
+    java -Xint -XX:+UnlockDiagnosticVMOptions -XX:+ShowHiddenFrames -cp "$classes" Chains 60000 >work.out 2>work.err 3>&- &
+    pid=$!
+    await_use $pid 1500
+    run --separate-stderr perfjit record -g dwarf,16384 -o later -p $pid --duration 2
+    exits 0
+    chains_are_the_programs later 20
 }
 
 @test "attach and detach, ten times: all code that is alive, at once; nothing stays on" {

@@ -1,5 +1,6 @@
-# -v program=PATH -f one_way.awk LOG CHAINS: judge call chains by what one_way, the program at PATH, says of itself.  LOG is its
-# output, CHAINS that of `perf script -F ip,dso`, whose addresses are relative to the file.
+# -v program=PATH -v mapped="START SIZE PLACE" -f one_way.awk LOG CHAINS: judge call chains by what one_way, the program at PATH, says
+# of itself.  LOG is its output, with addresses in the file; CHAINS is that of `perf script -F ip,dso`.  perf 6.1 prints addresses in
+# the file there, and perf 6.12 those in memory: SIZE bytes at START, from the PLACE in the file on.
 #
 # In a chain the functions of the LOG must each be followed by its caller, with libraries between them at most.  Prints
 #
@@ -13,13 +14,19 @@ function number(hex,    i, value) {
         value = value * 16 + index("0123456789abcdef", substr(hex, i, 1)) - 1
     return value
 }
-function name_at(ip,    i) {
+function name_at(ip,    i, at) {
     if (!(ip in known)) {
+        at = number(ip)
+        if (at >= start && at - start < size) at += place - start
         known[ip] = ""
         for (i = 1; i <= count; i++)
-            if (number(ip) >= first[i] && number(ip) < last[i]) known[ip] = name[i]
+            if (at >= first[i] && at < last[i]) known[ip] = name[i]
     }
     return known[ip]
+}
+BEGIN {
+    split(mapped, field)
+    start = number(field[1]); size = number(field[2]); place = number(field[3])
 }
 FNR == NR { count++; first[count] = number($1); last[count] = number($2); name[count] = $3; caller[$3] = $4; next }
 FNR == 1 { RS = ""; $0 = $0 }

@@ -43,12 +43,19 @@ ran() {
     done
 }
 
+# mapped_at DATA PROGRAM: where the code of PROGRAM is: start and size in memory, and place in the file.
+mapped_at() {
+    maps "$1" | sed -nE "s|.*\[0x([0-9a-f]+)\(0x([0-9a-f]+)\) @ (0x)?([0-9a-f]+) .*: r-xp $2\$|\1 \2 \4|p" | head -1
+}
+
 # judged NAME: "whole N short N wrong N other N" of perf's own unwinding into NAME.perf, and of ours into NAME.ours.
 judged() {
     perfjit inject --stacks unwind -i "$1.data" -o "$1.unwind.data" 2>"$1.summary" || { cat "$1.summary" >&2; return 1; }
+    local program
+    program=$(cat place)/$1
     for form in perf:$1.data ours:$1.unwind.data; do
         perf script --no-inline -F ip,dso -i "${form#*:}" 2>/dev/null >chains.txt
-        awk -v program="$(cat place)/$1" -f "$here/one_way.awk" "$1.log" chains.txt >"$1.${form%%:*}" 2>>"$1.err"
+        awk -v program="$program" -v mapped="$(mapped_at "${form#*:}" "$program")" -f "$here/one_way.awk" "$1.log" chains.txt >"$1.${form%%:*}" 2>>"$1.err"
     done
     echo "# $1: $(cat "$1.ours"), perf: $(cat "$1.perf")" >&3
 }

@@ -151,9 +151,10 @@ check_names() {
     [ "$(grep -cE "$2" $1.before)" -ge 100 ]
 }
 
-# truth X DATA: every sample in X's functions has the name that X.truth tells; prints how many there are.
+# truth X DATA: every sample in X's functions has the name that X.truth tells; prints how many there are.  perf 6.12 takes "f" for a
+# mangled type, and shows "float".
 truth() {
-    perf script -i "$2" -F ip,sym -G --no-inline | awk -v truth="$1.truth" '
+    perf script -i "$2" -F ip,sym -G --no-inline --no-demangle | awk -v truth="$1.truth" '
         BEGIN {
             while ((getline line < truth) > 0) {
                 split(line, words)

@@ -158,6 +158,43 @@ machine_of_elf() {
     check dump-cut 3 '?,alpha,beta,gamma' "1 x dump cut short: " "record 2 at 0x" "its name, gamma, is kept"
 }
 
+# .NET 10.0 ends its dump at a block of stubs that it can't read.  The perf map of the same process has all names.
+@test "a dump that ends in a block of stubs leaves the rest to the perf map; without one, it is said what to set" {
+    local dump
+    sound_recording functions
+    dump=$(dumps_of sound.data)
+    perfjit dump --json "$dump" | jq -r 'select(.type == "CODE_LOAD") | "\(.code_addr) \(.code_size) method_\(.name)"' |
+        while read -r addr size name; do printf '%x %x %s\n' "$addr" "$size" "$name"; done >"perf-$(basename "$dump" .dump | tr -dc 0-9).map"
+    python3 - "$dump" <<'END'
+import struct, sys
+data = open(sys.argv[1], "rb").read()
+loads, at = [], struct.unpack_from("<I", data, 8)[0]
+while at < len(data) and len(loads) < 2:
+    kind, size = struct.unpack_from("<II", data, at)
+    if kind == 0:
+        loads.append(data[at:at + size])
+    at += size
+def named(load, name):
+    head, code = load[:56], load[load.index(b"\0", 56) + 1:]
+    body = head + name + b"\0" + code
+    return body[:4] + struct.pack("<I", len(body)) + body[8:]
+block = named(loads[1], b"stub ReportStubBlock<FixupPrecode>")
+open(sys.argv[1], "r+b").truncate(0)
+open(sys.argv[1], "wb").write(data[:40] + named(loads[0], b"stub GenerateStub<Prolog>") + block[:-struct.unpack_from("<Q", block, 40)[0]])
+END
+    run --separate-stderr perfjit inject -v -i sound.data -o out.data --perf-map ./perf-*.map
+    exits 0
+    says "repaired: 1 x stubs-unread: " " 0 parts of the input skipped"
+    [[ $stderr != *"[unknown]"* ]] || complain "$stderr"
+    named >names
+    grep -qx 'stub ReportStubBlock<FixupPrecode>' names
+    [ "$(grep -c '^method_' names)" -ge 15 ]
+    run --separate-stderr perfjit check sound.data
+    exits 3
+    [[ $output == *"not in its dump, which .NET 10.0 ended at a block of stubs"*"DOTNET_PerfMapStubGranularity=2"* ]] || complain "$output"
+    [[ $output != *"V8 keeps"* ]] || complain "$output"
+}
+
 # The dump is s390x's, the profile this machine's; perf takes symbols from an ELF file of any byte order.
 @test "a big-endian dump with every kind of record makes a big-endian ELF file" {
     check big-endian 0 '?,alpha,beta,omega' " 0 parts of the input skipped"

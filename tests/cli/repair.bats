@@ -59,7 +59,7 @@ repaired_where_it_is_cut() {
         mkdir "repair-$name"
         "$BUILD/producers/quirks" "$name" "repair-$name" 0
         wanted=0
-        case $name in header-again | header-foreign | record-unknown | record-torn | dump-cut) wanted=3 ;; esac
+        case $name in header-again | header-foreign | record-unknown | record-torn | dump-cut | stubs-unread) wanted=3 ;; esac
         repair $wanted "copy-$name.dump" "repair-$name"/jit-*.dump
         run --separate-stderr sanitized_perfjit check --json "copy-$name.dump"
         exits 0

@@ -42,6 +42,18 @@ chains() {
         }'
 }
 
+# What perf shows of the new file is what it showed of perf inject's, which perf 6.1 made and unwound in a stored recording.  A later
+# perf may go on where that one had no name for a frame and stopped.
+as_expected() {
+    cmp expected.txt chains.txt && return
+    [[ $RECORDINGS = stored && $(command perf --version) != *" 6.1."* ]] || return
+    paste -d' ' expected.txt chains.txt | awk '
+        $1 == $2 { next }
+        NF == 2 && sub(/\[unknown\];$/, "", $1) && index($2, $1) == 1 && $2 !~ /unknown/ && $2 ~ /;_start;$/ { next }
+        { print; bad++ }
+        END { exit bad > 0 }' >&2
+}
+
 # All chains are whole: both kinds occur, and none is anything else.
 expect_whole_chains() {
     chains >chains.txt
@@ -134,7 +146,7 @@ check_sound_shape() {
     for layout in image function; do
         inject $layout 0 --stacks keep
         chains >chains.txt
-        cmp expected.txt chains.txt
+        as_expected
         inject $layout 0
         expect_whole_chains
     done
@@ -146,7 +158,7 @@ check_sound_shape() {
     for layout in image function; do
         inject $layout 0 --stacks keep
         chains >chains.txt
-        cmp expected.txt chains.txt
+        as_expected
         inject $layout 0
         expect_whole_chains
     done

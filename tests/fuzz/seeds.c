@@ -3,6 +3,7 @@
  *     DIR/jit_dump      the dumps, which producers wrote
  *     DIR/eh_frame      the unwind tables in them, behind a byte of 0
  *     DIR/cfi_check     the same with their functions' code, and frames that are said by directives
+ *     DIR/interpreted   an interpreter, its frame, and functions of it
  *     DIR/inline_info   the bodies of their INLINE_INFO records, likewise
  *     DIR/lines         records of lines and inlined calls, in pieces, with loads before or behind
  * them DIR/perf_data     small recordings: one event, several, rounds, AUX traces, tasks, a stream,
@@ -104,6 +105,40 @@ static void put_directives(void)
     put_seed("cfi_check", said_x86_64, sizeof said_x86_64, x86_64, sizeof x86_64);
     put_seed("cfi_check", said_aarch64, sizeof said_aarch64, aarch64, sizeof aarch64);
     put_seed("cfi_check", frame_x86_64, sizeof frame_x86_64, x86_64, sizeof x86_64);
+}
+
+/* rbp is odd registers' 0x7007 and so on; the word at rbp - 7 - 8 i stands for the function, that
+ * at the end of the stack for its instruction. */
+static void put_interpreted(uint8_t flags)
+{
+    uint8_t bytes[512];
+    struct byte_sink sink = byte_sink_over(bytes, sizeof bytes);
+    sink.big_endian = flags & 1;
+    sink_u8(&sink, flags);
+    sink_u32(&sink, 7);            /* frame_register: 0x7007 */
+    sink_u32(&sink, (uint32_t)-7); /* function_offset */
+    sink_u32(&sink, 1);            /* position_offset */
+    sink_u32(&sink, 2);            /* position_register */
+    sink.big_endian = false;       /* as stacks are */
+    for (uint64_t i = 0; i < 8; i++)
+        sink_u64(&sink, i ? 0x9000 + i : 0x8000);
+    sink.big_endian = flags & 1;
+    for (uint32_t i = 0; i < 2; i++) {
+        sink_u8(&sink, 32 + 2 + 5 + 4);
+        sink_u64(&sink, 0x8000);
+        sink_u32(&sink, 88);
+        sink_u32(&sink, 7 + i);
+        sink_u64(&sink, 0x9000);
+        sink_u32(&sink, 2);
+        sink_u32(&sink, 4);
+        sink_cstr(&sink, "f");
+        sink_cstr(&sink, "a.js");
+        sink_uleb(&sink, 0);
+        sink_sleb(&sink, 3);
+        sink_uleb(&sink, 2);
+        sink_sleb(&sink, -1);
+    }
+    put_seed("interpreted", bytes, sink.size, "", 0);
 }
 
 static void put_record(const struct jit_dump *dump, const struct jit_record *record)
@@ -659,6 +694,8 @@ int main(int argc, char **argv)
     directory = argv[1];
     for (int i = 2; i < argc; i++)
         put_dump(argv[i]);
+    for (uint8_t flags = 0; flags < 8; flags++)
+        put_interpreted(flags);
     put_directives();
     put_line_seeds(false);
     put_line_seeds(true);

@@ -256,6 +256,17 @@ static void dump_cut(void)
     put_load(&load);
 }
 
+/* As .NET 10.0 leaves it: writev failed in the third piece, the code. */
+static void stubs_unread(void)
+{
+    struct load load = plain_load(BETA);
+    put_plain_header();
+    put_plain_load(ALPHA);
+    load.name = "stub ReportStubBlock<FixupPrecode>";
+    load.cut_bytes = 7;
+    put_load(&load);
+}
+
 static void long_name(void)
 {
     static char name[100001];
@@ -321,6 +332,7 @@ static const struct {
     {"part-twice", part_twice},
     {"record-torn", record_torn},
     {"dump-cut", dump_cut},
+    {"stubs-unread", stubs_unread},
 };
 
 enum { QUIRKS = sizeof quirks / sizeof quirks[0] };

@@ -344,11 +344,29 @@ static void lock_all(void)
         _exit(NOT_PERMITTED);
 }
 
+/* Whether the kernel refuses to reserve BYTES: all memory of this process is locked, and the limit
+ * of it holds for this user. */
+static bool passes_limit(size_t bytes)
+{
+    void *memory = mmap(NULL, bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (memory == MAP_FAILED)
+        return true;
+    munmap(memory, bytes);
+    return false;
+}
+
 static void locked(bool later)
 {
-    enum { BYTES = 256 << 20, MOST_KIB = 4 << 10 };
+    enum { BYTES = 256 << 20, MOST_KIB = 4 << 10, TABLE_BYTES = 16 << 20 };
     if (!later)
         lock_all();
+    if (!later && passes_limit(TABLE_BYTES)) {
+        struct jitunwind_options options = JITUNWIND_OPTIONS_INIT;
+        options.start = 1 << 20;
+        options.bytes = BYTES;
+        CHECK(jitunwind_open(&arena, &options) == -ENOMEM);
+        return;
+    }
     long before = resident_kib();
     open_arena(BYTES);
     CHECK(add(200 << 20, 64) == 0);

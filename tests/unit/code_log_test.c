@@ -353,6 +353,43 @@ static void test_cut_tells_where_it_is(void **state)
     release(&fixture);
 }
 
+/* .NET 10.0: the code of the block, all of it or from some page on, could not be read. */
+static void test_a_block_of_stubs_at_the_end_is_no_loss(void **state)
+{
+    static const struct {
+        const char *name;
+        bool is_stubs;
+    } cases[] = {
+        {"stub ReportStubBlock<FixupPrecode>", true},
+        {"stub<2> ReportStubBlock<FixupPrecode>", true},
+        {"stub A<?>", true},
+        {"stub", false},
+        {"stub A", false},
+        {"stub<2>", false},
+        {"stub<2", false},
+        {"stub<x> A<B>", false},
+        {"stubborn<B>", false},
+        {"int32 [app] A::stub A<B>", false},
+        {"stub A<B> [tier1]", false},
+    };
+    struct fixture fixture;
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
+        for (size_t left = 0; left < 4; left++) { /* of its code */
+            begin();
+            dump_load(&built, 5, ADDR, "stub A<B>", "code", 1);
+            dump_load(&built, 6, ADDR + 64, cases[i].name, "code", 2);
+            read_cut(&fixture, built.sink.size - 4 + left);
+            assert_int_equal(fixture.log.function_count, 2);
+            assert_string_equal(fixture.log.functions[1].name, cases[i].name);
+            assert_true(fixture.log.cut);
+            assert_int_equal(fixture.log.stubs_unread, cases[i].is_stubs);
+            assert_int_equal(fixture.findings.repaired[QUIRK_STUBS_UNREAD], cases[i].is_stubs);
+            assert_int_equal(findings_lost(&fixture.findings), !cases[i].is_stubs);
+            release(&fixture);
+        }
+}
+
 /* Its tables, and lines, are of the load that was cut. */
 static void test_tables_in_front_of_a_cut_are_no_second_loss(void **state)
 {
@@ -495,6 +532,7 @@ int main(void)
         cmocka_unit_test(test_unwinding_info_is_noticed_even_if_empty),
         cmocka_unit_test(test_cut_at_every_byte_keeps_what_stands_before_it),
         cmocka_unit_test(test_cut_tells_where_it_is),
+        cmocka_unit_test(test_a_block_of_stubs_at_the_end_is_no_loss),
         cmocka_unit_test(test_tables_in_front_of_a_cut_are_no_second_loss),
         cmocka_unit_test(test_repeated_indices_are_counted),
         cmocka_unit_test(test_indices_that_only_fall_are_unique),

@@ -13,10 +13,10 @@
 
 static void assert_cleaned(const char *name, const char *wanted)
 {
-    char *cleaned = code_name_clean(name, strlen(name));
-    assert_int_equal(code_name_is_clean(name, strlen(name)), strcmp(name, wanted) == 0);
+    char *cleaned = code_name_printable(name, strlen(name));
+    assert_int_equal(code_name_is_printable(name, strlen(name)), strcmp(name, wanted) == 0);
     assert_string_equal(cleaned, wanted);
-    assert_true(code_name_is_clean(cleaned, strlen(cleaned)));
+    assert_true(code_name_is_printable(cleaned, strlen(cleaned)));
     free(cleaned);
 }
 

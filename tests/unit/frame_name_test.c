@@ -28,7 +28,10 @@ static void test_v8(void **state)
     assert_name("LazyCompile:*f /x.js:3", "f", "TurboFan", "/x.js", 3);
     assert_name("Builtin:JSEntry", "Builtin:JSEntry", "", "", 0);
     assert_name("JS:*a b", "a b", "TurboFan", "", 0);
-    assert_name("JS:*f :1:2", "f :1:2", "TurboFan", "", 0);
+    assert_name("JS:*f :1:2", "f", "TurboFan", "<unknown>", 1); /* of eval */
+    assert_name("JS:* :1:2", "(anonymous)", "TurboFan", "<unknown>", 1);
+    assert_name("JS:*get x :34:2", "get x", "TurboFan", "<unknown>", 34);
+    assert_name("JS:*f :2", "f :2", "TurboFan", "", 0);
     assert_name("JS:*m e t;h /srv/a b.js:2:29", "m e t;h", "TurboFan", "/srv/a b.js", 2);
     assert_name("JS:*get x file:///srv/a.js:2:29", "get x", "TurboFan", "file:///srv/a.js", 2);
     assert_name("JS:~get x node:net:2:29", "get x", "bytecode", "node:net", 2);

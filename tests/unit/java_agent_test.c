@@ -2,6 +2,7 @@
 #include "agents/java/agent_options.h"
 #include "agents/java/code_table.h"
 #include "agents/java/frame_tables.h"
+#include "agents/java/interpreter_layout.h"
 #include "agents/java/method_text.h"
 
 #include "tests/unit/cfi_rows.h"
@@ -73,9 +74,12 @@ static void test_options(void **state)
     (void)state;
     struct agent_options options;
     assert_null(agent_options_read(&options, NULL));
-    assert_false(options.attach || options.short_names || options.no_lines || options.no_frames);
-    assert_null(agent_options_read(&options, "attach,,dir=/tmp/a b,short,nolines,noframes"));
-    assert_true(options.attach && options.short_names && options.no_lines && options.no_frames);
+    assert_false(options.attach || options.short_names || options.no_lines || options.no_frames ||
+                 options.no_interpreted);
+    assert_null(
+        agent_options_read(&options, "attach,,dir=/tmp/a b,short,nolines,noframes,nointerpreted"));
+    assert_true(options.no_interpreted && options.attach && options.short_names &&
+                options.no_lines && options.no_frames);
     assert_string_equal(options.dir, "/tmp/a b");
     agent_options_free(&options);
     assert_string_equal(agent_options_read(&options, "short,shorter,attach"), "shorter,attach");
@@ -267,6 +271,73 @@ static void test_the_interpreter_knows_its_callers_stack_pointer(void **state)
     jitdump_cfi_free(cfi);
 }
 
+/* ---- The interpreter's frames ---- */
+
+enum { STACK = 0x7000, WORDS = 60, CODE = 0x40000, CODE_BYTES = 0x100 };
+
+static const struct measured_frame INNER = {0x1230, 0x2003}, OUTER = {0x1290, 0x3001};
+
+/* Two frames, M and B words below their rbp, with some other words. */
+static void put_two_frames(uint64_t words[WORDS], size_t m, size_t b)
+{
+    for (size_t i = 0; i < WORDS; i++)
+        words[i] = 0x99;
+    words[3] = INNER.method; /* of something else */
+    words[20] = STACK + 8 * 45;
+    words[21] = CODE + 0x20;
+    words[20 - m] = INNER.method;
+    words[20 - b] = INNER.position;
+    words[45 - m] = OUTER.method;
+    words[45 - b] = OUTER.position;
+}
+
+static bool find_layout(const uint64_t words[WORDS], struct interpreter_layout *layout)
+{
+    const struct stack_words stack = {words, WORDS, STACK};
+    return interpreter_layout_find(layout, &stack, &INNER, &OUTER, CODE, CODE_BYTES);
+}
+
+static void test_the_layout_of_frames_is_measured(void **state)
+{
+    (void)state;
+    uint64_t words[WORDS];
+    struct interpreter_layout layout;
+    put_two_frames(words, 3, 8);
+    assert_true(find_layout(words, &layout));
+    assert_int_equal(layout.method_offset, -24);
+    assert_int_equal(layout.position_offset, -64);
+    put_two_frames(words, 5, 2);
+    assert_true(find_layout(words, &layout));
+    assert_int_equal(layout.method_offset, -40);
+    assert_int_equal(layout.position_offset, -16);
+    words[45 - 2] = 0; /* a place that only one frame has there */
+    assert_true(find_layout(words, &layout));
+    assert_int_equal(layout.position_offset, 0);
+}
+
+static void test_a_layout_that_is_not_clear_is_none(void **state)
+{
+    (void)state;
+    uint64_t words[WORDS];
+    struct interpreter_layout layout;
+    put_two_frames(words, 3, 8);
+    words[21] = CODE + CODE_BYTES; /* the interpreter has not called it */
+    assert_false(find_layout(words, &layout));
+    put_two_frames(words, 3, 8);
+    words[45 - 3] = INNER.method;
+    assert_false(find_layout(words, &layout));
+    put_two_frames(words, 3, 8);
+    words[20] = STACK + 8 * 45 + 4;
+    assert_false(find_layout(words, &layout));
+    put_two_frames(words, 3, 8);
+    words[20] = UINT64_MAX;
+    assert_false(find_layout(words, &layout));
+    put_two_frames(words, 3, 8);
+    words[15] = INNER.method; /* it stands there twice, and so does its caller's */
+    words[40] = OUTER.method;
+    assert_false(find_layout(words, &layout));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -283,6 +354,8 @@ int main(void)
         cmocka_unit_test(test_jumps_over_longer_instructions),
         cmocka_unit_test(test_a_wrapper_is_unwound_by_rbp),
         cmocka_unit_test(test_a_prologue_of_another_frame_has_no_tables),
+        cmocka_unit_test(test_the_layout_of_frames_is_measured),
+        cmocka_unit_test(test_a_layout_that_is_not_clear_is_none),
         cmocka_unit_test(test_the_interpreter_knows_its_callers_stack_pointer),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -162,6 +162,7 @@ static void test_records_shorter_than_their_fixed_part_are_broken(void **state)
                    {JIT_CODE_DEBUG_INFO, JR_CODE_DEBUG_INFO_BYTES},
                    {JIT_CODE_INLINE_INFO, JR_CODE_INLINE_INFO_BYTES},
                    {JIT_CODE_PIECE, JR_CODE_PIECE_BYTES},
+                   {JIT_INTERPRETED_FUNCTION, JR_INTERPRETED_FUNCTION_BYTES},
                    {JIT_CODE_UNWINDING_INFO, JR_CODE_UNWINDING_INFO_BYTES}};
     (void)state;
     for (size_t i = 0; i < sizeof records / sizeof records[0]; i++)
@@ -361,6 +362,107 @@ static void test_piece(void **state)
     assert_broken("not below its count");
 }
 
+/* ---- Interpreters ---- */
+
+static void put_interpreter(uint32_t frame_register, int32_t offset, uint32_t position_register,
+                            size_t more)
+{
+    begin();
+    size_t start = dump_begin_record(&built, JIT_INTERPRETER_FRAME, 5);
+    sink_u64(&built.sink, ADDR);
+    sink_u64(&built.sink, 100);
+    sink_u32(&built.sink, frame_register);
+    sink_u32(&built.sink, (uint32_t)offset);
+    sink_u32(&built.sink, 0);
+    sink_u32(&built.sink, position_register);
+    sink_zeros(&built.sink, more);
+    dump_end_record(&built, start);
+}
+
+static void test_frames_of_interpreters(void **state)
+{
+    struct jit_dump dump;
+    struct jit_record record;
+    (void)state;
+    put_interpreter(63, -65535, JIT_REGISTER_NONE, 0);
+    read_only_record(&built, &dump, &record);
+    assert_null(record.broken);
+    const struct jit_interpreter frame = {ADDR, 100, 63, -65535, 0, JIT_REGISTER_NONE};
+    assert_memory_equal(&record.interpreter, &frame, sizeof frame);
+    jit_dump_close(&dump);
+    put_interpreter(64, 8, 0, 0);
+    assert_broken("a register that no machine has");
+    put_interpreter(6, 8, 64, 0);
+    assert_broken("a register that no machine has");
+    put_interpreter(6, -65536, 0, 0);
+    assert_broken("outside of any frame");
+    put_interpreter(6, 8, 0, 1);
+    assert_broken("not as long as it must be");
+}
+
+/* A function of 7 bytes with NR_LINE lines, which are the BYTES at LINES. */
+static void put_interpreted(uint32_t nr_line, const char *lines, size_t bytes)
+{
+    begin();
+    size_t start = dump_begin_record(&built, JIT_INTERPRETED_FUNCTION, 5);
+    sink_u64(&built.sink, ADDR);
+    sink_u32(&built.sink, 88);
+    sink_u32(&built.sink, 7);
+    sink_u64(&built.sink, 2 * ADDR);
+    sink_u32(&built.sink, nr_line);
+    sink_u32(&built.sink, (uint32_t)bytes);
+    sink_cstr(&built.sink, "f");
+    sink_cstr(&built.sink, "a.js");
+    sink_bytes(&built.sink, lines, bytes);
+    dump_end_record(&built, start);
+}
+
+static void test_interpreted_functions(void **state)
+{
+    struct jit_dump dump;
+    struct jit_record record;
+    struct jit_position row = {0, 0};
+    (void)state;
+    put_interpreted(2, "\0\4\6\x7e", 4);
+    read_only_record(&built, &dump, &record);
+    assert_null(record.broken);
+    const struct jit_interpreted *function = &record.interpreted;
+    assert_int_equal(function->function, ADDR);
+    assert_int_equal(function->position, 2 * ADDR);
+    assert_string_equal(function->name, "f");
+    assert_string_equal(function->file, "a.js");
+    struct byte_cursor rows = jit_interpreted_rows(function);
+    assert_true(jit_position_next(&rows, function, &row));
+    assert_int_equal(row.offset << 8 | row.line, 0 << 8 | 4);
+    assert_true(jit_position_next(&rows, function, &row));
+    assert_int_equal(row.offset << 8 | row.line, 6 << 8 | 2);
+    assert_false(jit_position_next(&rows, function, &row));
+    jit_dump_close(&dump);
+    put_interpreted(1, "\7\4", 2);
+    assert_broken("a line outside of it");
+    put_interpreted(2, "\6\4\1\4", 4);
+    assert_broken("a line outside of it");
+    put_interpreted(1, "\1\x7f", 2);
+    assert_broken("a line outside of it"); /* -1 */
+    put_interpreted(2, "\1\1", 2);
+    assert_broken("a line outside of it");
+    put_interpreted(0, "\1\1", 2);
+    assert_broken("more lines than it says");
+    assert_string_equal(jit_record_name(JIT_INTERPRETED_FUNCTION), "INTERPRETED_FUNCTION");
+    assert_string_equal(jit_record_name(JIT_INTERPRETER_FRAME), "INTERPRETER_FRAME");
+}
+
+static void test_an_interpreted_functions_texts_end_in_it(void **state)
+{
+    (void)state;
+    put_interpreted(0, "", 0);
+    for (uint32_t cut = 1; cut < 8; cut++) {
+        dump_set_size(&built, JITHEADER_BYTES, JR_INTERPRETED_FUNCTION_BYTES + 7 - cut);
+        built.sink.size--;
+        assert_broken("a name without end");
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -381,6 +483,9 @@ int main(void)
         cmocka_unit_test(test_unwinding_info_with_padding),
         cmocka_unit_test(test_unwinding_info_with_contradictory_sizes_is_broken),
         cmocka_unit_test(test_piece),
+        cmocka_unit_test(test_frames_of_interpreters),
+        cmocka_unit_test(test_interpreted_functions),
+        cmocka_unit_test(test_an_interpreted_functions_texts_end_in_it),
         cmocka_unit_test(test_close_filler_and_unknown_records_pass),
     };
     return cmocka_run_group_tests(tests, make_scratch, remove_scratch);

@@ -1,6 +1,22 @@
 /* A dump of bounded size: who asks for it, what does not fit, and functions in pieces. */
 #include "tests/unit/ring_dump.h"
 
+#include <sys/syscall.h>
+#include <time.h>
+
+/* The clocks go on by so much each time that they are read, besides. */
+static uint64_t clock_step_ns, clock_ahead_ns;
+
+int clock_gettime(clockid_t clock, struct timespec *now)
+{
+    int error = (int)syscall(SYS_clock_gettime, clock, now);
+    clock_ahead_ns += clock_step_ns;
+    uint64_t ns = (uint64_t)now->tv_nsec + clock_ahead_ns;
+    now->tv_sec += (time_t)(ns / 1000000000);
+    now->tv_nsec = (long)(ns % 1000000000);
+    return error;
+}
+
 /* ---- Functions in pieces ---- */
 
 enum { PIECED = 40000, HOT_PLACES = 1500, COLD_PLACES = 1000, PIECE_BYTES = 256 };
@@ -161,18 +177,28 @@ static void check_crowd(const uint64_t indices[CROWD])
     CHECK(number == CROWD + LATER);
 }
 
-static void go_on_when_it_was_full(uint32_t flags)
+/* Fill DUMP, while the clocks take steps of STEP_NS until there is no room, and unload the most of
+ * what is in it.  Returns how many functions found no room. */
+static uint32_t fill_up(struct jitdump *dump, uint64_t indices[CROWD], uint64_t step_ns)
 {
-    static uint64_t indices[CROWD];
-    struct jitdump *dump = open_ring(flags);
-    uint32_t lost = 0, tries = 0;
-    uint64_t index;
-    for (uint32_t i = 0; i < CROWD; i++)
+    uint32_t lost = 0;
+    for (uint32_t i = 0; i < CROWD; i++) {
+        clock_step_ns = lost ? 0 : step_ns;
         lost += add_of_crowd(dump, i, &indices[i]) == -EFBIG;
+    }
     assert_in_range(lost, CROWD / 2, CROWD - 1);
     for (uint32_t i = 0; i < CROWD; i++)
         if (i % STAYS)
             assert_int_equal(unload_of_crowd(dump, i, indices[i]), 0);
+    return lost;
+}
+
+static void go_on_when_it_was_full(uint32_t flags)
+{
+    static uint64_t indices[CROWD];
+    struct jitdump *dump = open_ring(flags);
+    uint32_t lost = fill_up(dump, indices, 0), tries = 0;
+    uint64_t index;
     while (add_of_crowd(dump, CROWD + 1, &index)) {
         assert_true(++tries < 1000);
         usleep(20000);
@@ -200,6 +226,23 @@ static void test_an_unmapped_ring_that_was_full_goes_on(void **state)
 {
     (void)state;
     go_on_when_it_was_full(JITDUMP_UNMAPPED);
+}
+
+/* A rewrite that waited for a processor makes no long pause: here each takes more than 60 s. */
+static void test_a_rewrite_that_waited_is_tried_again_soon(void **state)
+{
+    static uint64_t indices[CROWD];
+    struct jitdump *dump = open_ring(0);
+    uint32_t tries = 0;
+    uint64_t index;
+    (void)state;
+    fill_up(dump, indices, 60000000000);
+    while (add_of_crowd(dump, CROWD + 1, &index)) {
+        assert_true(++tries < 1000);
+        usleep(20000);
+    }
+    jitdump_close(dump);
+    remove_dump(path);
 }
 
 /* ---- The environment ---- */
@@ -263,6 +306,8 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_environment, make_dir, remove_dir),
         cmocka_unit_test_setup_teardown(test_what_is_alive_leaves_no_room, make_dir, remove_dir),
         cmocka_unit_test_setup_teardown(test_a_ring_that_was_full_goes_on, make_dir, remove_dir),
+        cmocka_unit_test_setup_teardown(test_a_rewrite_that_waited_is_tried_again_soon, make_dir,
+                                        remove_dir),
         cmocka_unit_test_setup_teardown(test_an_unmapped_ring_that_was_full_goes_on, make_dir,
                                         remove_dir),
         cmocka_unit_test_setup_teardown(test_functions_in_pieces, make_dir, remove_dir),

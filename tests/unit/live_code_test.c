@@ -299,11 +299,60 @@ static void test_a_record_of_8_bytes_is_no_record(void **state)
     jd_window_end(&window);
 }
 
+/* ---- Interpreted functions ---- */
+
+static void put_interpreted(uint32_t id, uint64_t function, uint32_t bytes)
+{
+    size_t start = dump_begin_record(&dump, id, now++);
+    sink_u64(&dump.sink, function);
+    sink_u32(&dump.sink, bytes);
+    sink_zeros(&dump.sink, 20);
+    dump_end_record(&dump, start);
+}
+
+/* Which of the events are kept, as "101". */
+static void assert_kept(const char *expected)
+{
+    char text[32] = "";
+    judge();
+    for (uint32_t i = 0; i < live.count; i++)
+        text[i] = jd_live_event(&live, i)->keep ? '1' : '0';
+    assert_string_equal(text, expected);
+}
+
+static void test_interpreted_functions_are_kept_until_others_have_their_memory(void **state)
+{
+    (void)state;
+    put_interpreted(JIT_INTERPRETED_FUNCTION, 0x10000, 88);
+    put_interpreted(JIT_INTERPRETED_FUNCTION, 0x20000, 88);
+    put_interpreted(JIT_INTERPRETED_FUNCTION, 0x30000, 88);
+    put_interpreted(JIT_INTERPRETED_FUNCTION, 0x10000 + 87, 88);
+    put_interpreted(JIT_INTERPRETED_FUNCTION, 0x20000 + 88, 88);
+    put_interpreted(JIT_INTERPRETED_FUNCTION, 0x30000, 88);
+    assert_kept("010111");
+    assert_loads(0, 0);
+    assert_int_equal(live.kept_bytes, 4 * 48);
+}
+
+static void test_an_interpreters_frame_is_kept_beside_its_code(void **state)
+{
+    (void)state;
+    load(10, 0x10000);
+    put_interpreted(JIT_INTERPRETER_FRAME, 0x10000, 0);
+    put_interpreted(JIT_INTERPRETED_FUNCTION, 0x20000, 88);
+    load(11, 0x30000);
+    unload(11, 0x30000);
+    unload(10, 0x10000);
+    assert_kept("011000");
+}
+
 #define LIVE_TEST(test) cmocka_unit_test_setup_teardown(test, begin, end)
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        LIVE_TEST(test_interpreted_functions_are_kept_until_others_have_their_memory),
+        LIVE_TEST(test_an_interpreters_frame_is_kept_beside_its_code),
         LIVE_TEST(test_what_is_unloaded_or_covered_is_dropped),
         LIVE_TEST(test_a_function_of_which_a_byte_is_left_is_kept),
         LIVE_TEST(test_of_a_moved_function_the_last_place_is_kept),

@@ -139,6 +139,10 @@ static void behind_the_end_of_a_cut_dump(void **state)
     assert_int_equal(census.groups[0].count, 3);
     assert_int_equal(census.groups[0].first_ns, 30);
     assert_int_equal(census.groups[1].cause, CAUSE_NOT_LOGGED);
+    sample_census_free(&census);
+    built.process.log.stubs_unread = true;
+    judge(&built.process, NULL, 0);
+    assert_int_equal(census.groups[0].cause, CAUSE_STUBS_UNREAD);
 }
 
 static void before_its_load(void **state)

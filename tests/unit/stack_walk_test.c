@@ -9,12 +9,14 @@
 enum { STACK = 0x70000, RECORDS = 2000, WORDS = 2 * RECORDS };
 enum { PERF_BP = 6, PERF_SP = 7, PERF_IP = 8 };
 enum { LARGE = 0x100000, LARGE_BYTES = 1 << 16, ODD = 1 };
+enum { MEMORY = 0x600000 }; /* executable, and not logged */
 
 /* A process, its address space, and a sample of it. */
 static struct process_builder built;
 static struct jit_processes processes;
 static struct perf_file file;
-static struct records records = {.file = &file};
+static struct recorded_map memory = {.map = {.start = MEMORY, .len = 0x1000, .filename = "//anon"}};
+static struct records records = {.file = &file, .maps = &memory, .map_count = 1};
 static struct timeline timeline;
 static struct space_source source;
 static uint32_t first_function;
@@ -333,6 +335,26 @@ static void test_a_frame_that_goes_on_at_the_first_byte_of_a_function_was_made(v
     assert_int_equal(walker.ip_count, 1);
 }
 
+/* Nor is it a return address where the code in front of it was not logged. */
+static void test_a_function_behind_code_that_was_not_logged_is_not_returned_to(void **state)
+{
+    static const uint8_t nothing[64];
+    enum { FUNCTION = MEMORY + 0x100 };
+    (void)state;
+    assert_int_equal(address_map_set(&space.map, MEMORY, FUNCTION, 0), 0);
+    put_function(LARGE, LARGE_BYTES);
+    put_function(FUNCTION, sizeof nothing)->code = nothing;
+    words[0] = ODD;
+    words[1] = FUNCTION;
+    walk(LARGE + 8, STACK);
+    assert_int_equal(walker.ip_count, 2);
+    assert_true(walker.frames[1].exact);
+    words[1] = FUNCTION - 8;
+    walk(LARGE + 8, STACK);
+    assert_int_equal(walker.ip_count, 2);
+    assert_false(walker.frames[1].exact);
+}
+
 /* A table leads there as well.  A call in front of it is no proof: then that has called. */
 static void test_a_table_that_leads_to_the_first_byte_of_a_function(void **state)
 {
@@ -371,6 +393,7 @@ int main(void)
         WALK_TEST(test_a_chain_that_may_leave_out_callers_is_not_whole),
         WALK_TEST(test_a_caller_that_was_found_and_has_no_table_is_left_out),
         WALK_TEST(test_a_frame_that_goes_on_at_the_first_byte_of_a_function_was_made),
+        WALK_TEST(test_a_function_behind_code_that_was_not_logged_is_not_returned_to),
         WALK_TEST(test_a_table_that_leads_to_the_first_byte_of_a_function),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -75,6 +75,7 @@ static void test_brackets(void **state)
     (void)state;
     assert_mark("tj::fib [tier2]", "tj::fib", "tier2");
     assert_mark("int C::Fib(int)[OptimizedTier1]", "int C::Fib(int)", "OptimizedTier1");
+    assert_mark("int A.f(int) [interpreted]", "int A.f(int)", "interpreted");
     assert_mark("int C::Fib(int)[PreJIT]", "int C::Fib(int)", "PreJIT");
     assert_mark("tier[tier", "tier[tier", "");
 }

@@ -126,6 +126,32 @@ static void test_maglevs_code_and_that_of_a_loop(void **state)
     release();
 }
 
+/* V8 10 (node 18): its dump has the line of a function, and its log the column, too. */
+static void test_a_dump_that_names_no_columns(void **state)
+{
+    (void)state;
+    load(1, ADDR, "LazyCompile:*outer /a.js:1");
+    read_both(FUNCTIONS CODE("9", OUTER, "0xa0") INFO "C0O10C8O45I0,F0O25,S0xb0\n");
+    assert_int_equal(v8.given, 1);
+    assert_nothing_found();
+    assert_true(decode(0));
+    assert_call(0, LINE_NOT_INLINED, "LazyCompile:*inner /a.js:1", 1, 26);
+    release();
+}
+
+static void test_another_line_or_file_is_another_function(void **state)
+{
+    static const char *const others[] = {"LazyCompile:*outer /a.js:2", "LazyCompile:*outer /a.js",
+                                         "LazyCompile:*outer /b.js:1", "LazyCompile:*outer :1"};
+    (void)state;
+    for (size_t i = 0; i < sizeof others / sizeof *others; i++) {
+        load(1, ADDR, others[i]);
+        read_both(FUNCTIONS CODE("9", OUTER, "0xa0") INFO "C0O10C8O45I0,F0O25,S0xb0\n");
+        assert_int_equal(v8.given, 0);
+        release();
+    }
+}
+
 /* ---- Names ---- */
 
 static void test_escapes_in_names(void **state)
@@ -204,16 +230,15 @@ static void test_a_call_by_a_row_of_the_dump(void **state)
     (void)state;
     dump_lines(&built, 0, ADDR, rows, 3);
     load(1, ADDR, "JS:*outer /b.js:8:15");
-    read_both(
-        BYTECODE("1", "outer /b.js:8:15", "0xa0") "code-source-info,0x771,5,271,429,C0O271,,"
-                                                  "\n" BYTECODE(
-                                                      "2", "inner /b.js:3:13",
-                                                      "0xb0") "code-source-info,0x772,5,40,69,"
-                                                              "C0O40,,\n"
-                                                              "code-creation,JS,13,9,0x10000,96,"
-                                                              "outer /b.js:8:15,0xa0,*\n" INFO
-                                                              "C0O271C8O45I0C16O339C24O45I1,"
-                                                              "F0O339F0O350,S0xb0\n");
+    read_both(BYTECODE("1", "outer /b.js:8:15",
+                       "0xa0") "code-source-info,0x771,5,271,429,C0O271,,"
+                               "\n" BYTECODE("2", "inner /b.js:3:13",
+                                             "0xb0") "code-source-info,0x772,5,40,69,"
+                                                     "C0O40,,\n"
+                                                     "code-creation,JS,13,9,0x10000,96,"
+                                                     "outer /b.js:8:15,0xa0,*\n" INFO
+                                                     "C0O271C8O45I0C16O339C24O45I1,"
+                                                     "F0O339F0O350,S0xb0\n");
     assert_true(decode(0));
     assert_call(0, LINE_NOT_INLINED, "JS:*inner /b.js:3:13", 11, 9);
     assert_call(1, LINE_NOT_INLINED, "JS:*inner /b.js:3:13", 0,
@@ -264,6 +289,19 @@ static void test_a_file_that_is_not_the_script_tells_nothing(void **state)
 {
     (void)state;
     expect_call_in_source("2:16", 0, 0);
+}
+
+/* Each eval has characters of its own, and all have the same name: none. */
+static void test_a_call_in_a_script_without_a_name_has_no_line(void **state)
+{
+    (void)state;
+    load(1, ADDR, "JS:*outer :1:11");
+    read_both("code-creation,JS,10,1,0x771,50,inner :1:41,0xb0,~\n"
+              "code-source-info,0x771,5,40,69,C0O40,,\n" CODE("9", "outer :1:11", "0xa0") INFO
+              "C8O45I0,F0O40,S0xb0\n");
+    assert_true(decode(0));
+    assert_call(0, LINE_NOT_INLINED, "JS:*inner :1:41", 0, 0);
+    release();
 }
 
 /* ---- What is wrong with it ---- */
@@ -338,6 +376,8 @@ int main(void)
         LINE_TEST(test_a_builtin_has_no_number_and_is_left_out),
         LINE_TEST(test_of_positions_at_one_offset_the_last_counts),
         LINE_TEST(test_maglevs_code_and_that_of_a_loop),
+        LINE_TEST(test_a_dump_that_names_no_columns),
+        LINE_TEST(test_another_line_or_file_is_another_function),
         LINE_TEST(test_escapes_in_names),
         LINE_TEST(test_the_garbage_collector_moves_functions),
         LINE_TEST(test_code_of_another_name_or_size_is_another),
@@ -346,6 +386,7 @@ int main(void)
         LINE_TEST(test_a_call_by_a_row_of_the_dump),
         LINE_TEST(test_a_call_by_the_scripts_file),
         LINE_TEST(test_a_file_that_is_not_the_script_tells_nothing),
+        LINE_TEST(test_a_call_in_a_script_without_a_name_has_no_line),
         LINE_TEST(test_inlines_that_contradict_themselves),
         LINE_TEST(test_calls_that_lie_too_deep),
         LINE_TEST(test_lines_that_cannot_be_read_are_counted),

@@ -92,12 +92,25 @@ static void set(struct address_history *history, struct address_map *map, uint64
         history->no_memory = true;
 }
 
+/* Whether START to END has none of the addresses, and lies between the same two as the last such
+ * one did, as nearly all code does. */
+static bool is_in_gap(const struct address_history *history, uint64_t start, uint64_t end)
+{
+    size_t gap = history->gap;
+    return (gap == 0 || history->asked[gap - 1] < start) &&
+           (gap == history->count || history->asked[gap] >= end);
+}
+
 static void show(struct address_history *history, uint64_t start, uint64_t end,
                  enum address_state state)
 {
-    size_t first = first_from(history, start), behind = first_from(history, end);
-    if (first >= behind)
+    if (is_in_gap(history, start, end))
         return;
+    size_t first = first_from(history, start), behind = first_from(history, end);
+    if (first >= behind) {
+        history->gap = first;
+        return;
+    }
     set(history, &history->shown, first, behind, state);
     if (state == ADDRESS_FUNCTION || state == ADDRESS_GONE)
         set(history, &history->last, first, behind, state);

@@ -49,6 +49,7 @@ struct address_history {
     struct address_before *before; /* of the open visits but the outermost, the innermost last */
     size_t before_count, before_capacity;
     size_t visits;  /* that are open */
+    size_t gap;     /* the first behind the last change that had none */
     bool no_memory; /* something could not be kept: the states are wrong from there on */
 };
 

@@ -274,8 +274,9 @@ static enum sample_cause cause_of(const struct census_sample *sample,
         return CAUSE_BEFORE_LOAD;
     if (earlier)
         return CAUSE_FREED;
-    return of_life == CAUSE_NOT_LOGGED && is_behind_cut(process, sample) ? CAUSE_NOT_WRITTEN
-                                                                         : of_life;
+    if (of_life != CAUSE_NOT_LOGGED || !is_behind_cut(process, sample))
+        return of_life;
+    return process->log.stubs_unread ? CAUSE_STUBS_UNREAD : CAUSE_NOT_WRITTEN;
 }
 
 static int explain_unknown(struct collector *collector, const struct census_sample *samples,

@@ -2,6 +2,7 @@
 #include "injector/history/process/inlined_calls.h"
 
 #include "injector/arrays/array.h"
+#include "injector/history/process/unused_addresses.h"
 #include "injector/log/code/jit_name.h"
 #include "jitdump/format/byte_sink.h"
 
@@ -12,12 +13,6 @@
 /* Names are looked up without their mark. */
 static const char mark[] = " (inlined)";
 enum { MARK_BYTES = sizeof mark - 1, ENTRY_BYTES = 16 };
-
-/* Addresses with room for them: far from programs, their heaps and stacks, and in the user's half
- * of the addresses. */
-#define FIRST_BASE (UINT64_C(1) << 44)
-#define BASE_STEP  (UINT64_C(1) << 40)
-#define LAST_BASE  (UINT64_C(1) << 46)
 
 /* ---- Names ---- */
 
@@ -200,27 +195,6 @@ static int add_process(struct inlined_calls *calls, struct process_calls *own)
     return result;
 }
 
-static bool reaches_into(uint64_t start, uint64_t size, uint64_t base, uint64_t end)
-{
-    return start < end && (start >= base || size > base - start);
-}
-
-/* Whether no process has, or ever had, anything in [BASE, END). */
-static bool is_free(const struct jit_processes *processes, const size_t *firsts,
-                    const struct records *records, uint64_t base, uint64_t end)
-{
-    for (size_t i = 0; i < records->map_count; i++)
-        if (reaches_into(records->maps[i].map.start, records->maps[i].map.len, base, end))
-            return false;
-    for (size_t i = 0; i < processes->count; i++)
-        for (size_t f = 0; f < firsts[i]; f++) {
-            const struct jit_function *function = &processes->items[i].log.functions[f];
-            if (reaches_into(function->addr, function->size, base, end))
-                return false;
-        }
-    return true;
-}
-
 /* Let process number INDEX's functions from FIRST on be where their names are. */
 static void place(const struct inlined_calls *calls, struct code_log *log, size_t first)
 {
@@ -245,12 +219,10 @@ static void place(const struct inlined_calls *calls, struct code_log *log, size_
 static int place_all(struct inlined_calls *calls, struct jit_processes *processes,
                      const size_t *firsts, const struct records *records, struct findings *findings)
 {
-    uint64_t bytes = calls->count * INLINED_CALL_BYTES;
-    calls->base = FIRST_BASE;
-    while (!is_free(processes, firsts, records, calls->base, calls->base + bytes))
-        if ((calls->base += BASE_STEP) >= LAST_BASE)
-            return report_failure(findings, "no addresses are free for inlined calls: say "
-                                            "--inlines dwarf");
+    calls->base = unused_addresses_find(processes, records, calls->count * INLINED_CALL_BYTES);
+    if (!calls->base)
+        return report_failure(findings, "no addresses are free for inlined calls: say "
+                                        "--inlines dwarf");
     for (size_t i = 0; i < processes->count; i++) {
         place(calls, &processes->items[i].log, firsts[i]);
         if (code_log_sort(&processes->items[i].log, findings))

@@ -130,6 +130,7 @@ void code_log_convert(struct code_log *log, const struct jit_clock *clock)
 {
     for (size_t i = 0; i < log->event_count; i++)
         log->events[i].time_ns = jit_clock_to_perf(clock, log->events[i].time_ns);
+    interpreted_code_convert(&log->interpreted, clock);
     if (log->history.begin_ns)
         log->history.begin_ns = jit_clock_to_perf(clock, log->history.begin_ns);
 }
@@ -144,14 +145,13 @@ static char *keep_name(struct code_log *log, char *name)
     return log->names[log->name_count++] = name;
 }
 
-const char *code_log_shown_name(struct code_log *log, const char *name, size_t *bytes,
-                                bool terminated)
+const char *code_log_shown_name(struct code_log *log, const char *name, size_t *bytes, bool usable)
 {
     char *plain = jit_name_demangled(name, *bytes);
-    if (!plain && terminated && code_name_is_clean(name, *bytes))
+    if (!plain && usable)
         return name;
-    char *clean = keep_name(log, plain ? code_name_clean(plain, strlen(plain))
-                                       : code_name_clean(name, *bytes));
+    char *clean = keep_name(log, plain ? code_name_printable(plain, strlen(plain))
+                                       : code_name_printable(name, *bytes));
     free(plain);
     if (clean)
         *bytes = strlen(clean);
@@ -281,6 +281,7 @@ void code_log_free(struct code_log *log)
     free(log->moves);
     free(log->unloads);
     line_blocks_free(log->line_blocks);
+    interpreted_code_free(&log->interpreted);
     free(log->cies);
     free(log->fdes);
     for (size_t i = 0; i < log->name_count; i++)

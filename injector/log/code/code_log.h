@@ -10,6 +10,7 @@
 #include "injector/findings/findings.h"
 #include "injector/log/clock/jit_clock.h"
 #include "injector/log/clock/stamp_range.h"
+#include "injector/log/code/interpreted_code.h"
 #include "injector/log/lines/code_lines.h"
 #include "jitdump/format/eh_frame.h"
 
@@ -133,11 +134,13 @@ struct code_log {
     bool has_unwinding; /* there was an UNWINDING_INFO, even an empty one */
     bool has_pieces;    /* a function of several pieces */
     bool cut;           /* a dump ended inside a record: the rest of the log is missing */
+    bool stubs_unread;  /* in one that its runtime could not read: QUIRK_STUBS_UNREAD */
     struct eh_cie *cies;
     size_t cie_count, cie_capacity;
     struct code_fde *fdes; /* by function, then by start */
     size_t fde_count, fde_capacity;
     struct line_block *line_blocks; /* the known source of its functions, by dump */
+    struct interpreted_code interpreted;
 };
 
 /* Whether its function is counted by it. */
@@ -182,11 +185,10 @@ int code_log_print_names(struct code_log *log);
  * without memory. */
 uint32_t code_log_intern_cie(struct code_log *log, const struct eh_cie *cie);
 
-/* The BYTES bytes at NAME as they are shown (code_name.h), with their length then in BYTES: NAME
- * itself if it is clean and TERMINATED, else a copy that lives as long as LOG.  NULL without
- * memory. */
-const char *code_log_shown_name(struct code_log *log, const char *name, size_t *bytes,
-                                bool terminated);
+/* The BYTES bytes at NAME as they are shown (jit_name.h), with their length then in BYTES: NAME
+ * itself if it is not mangled and USABLE, that is printable (code_name.h) with a NUL behind it;
+ * else a copy that lives as long as LOG.  NULL without memory. */
+const char *code_log_shown_name(struct code_log *log, const char *name, size_t *bytes, bool usable);
 
 /* Add function NAME, without code bytes, as loaded at TIME_NS on the profile's clock.
  * NAME must outlive LOG. Returns 0, or -1 without memory. */

@@ -41,7 +41,8 @@ char *jit_name_demangled(const char *name, size_t bytes)
 char *jit_name_shown(const char *name, size_t bytes)
 {
     char *plain = jit_name_demangled(name, bytes);
-    char *clean = plain ? code_name_clean(plain, strlen(plain)) : code_name_clean(name, bytes);
+    char *clean =
+        plain ? code_name_printable(plain, strlen(plain)) : code_name_printable(name, bytes);
     char *shown = clean ? printable_copy(clean) : NULL;
     free(plain);
     free(clean);

@@ -56,7 +56,7 @@ size_t jit_process_own_functions(const struct jit_process *process)
         const struct jit_function *function = &process->log.functions[i];
         count += function->dump != NO_DUMP && !function->shared && jit_function_is_first(function);
     }
-    return count;
+    return count - process->log.interpreted.shown_count;
 }
 
 int jit_process_add_dump(struct jit_process *process, const struct jit_dump *dump, char *path)

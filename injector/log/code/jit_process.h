@@ -96,7 +96,7 @@ struct jit_process *jit_process_of_life(struct jit_processes *processes, uint32_
 /* The process of LIFE, or NULL: it has no JIT code that is known. */
 const struct jit_process *jit_processes_find(const struct jit_processes *processes, uint32_t life);
 
-/* The number of functions in PROCESS's dumps, without inherited and shared ones. */
+/* The number of functions in PROCESS's dumps, without inherited, shared and interpreted ones. */
 size_t jit_process_own_functions(const struct jit_process *process);
 
 /* Add DUMP to PROCESS, both of which own PATH then.  Returns 0, or -1 without memory. */

@@ -85,12 +85,13 @@ static int take_name(struct log_reader *reader, const struct jit_record *record,
     const struct jit_load *load = &record->load;
     const char *name = load->name;
     size_t bytes = load->name_bytes;
-    bool terminated = !(record->quirks & quirk_bit(QUIRK_NAME_OPEN));
+    bool usable =
+        !(record->quirks & (quirk_bit(QUIRK_NAME_OPEN) | quirk_bit(QUIRK_NAME_UNPRINTABLE)));
     if (bytes == 0) {
         name = unnamed;
         bytes = sizeof unnamed - 1;
     }
-    name = code_log_shown_name(reader->log, name, &bytes, terminated);
+    name = code_log_shown_name(reader->log, name, &bytes, usable);
     if (!name)
         return -1;
     jit_function_set_name(function, name, bytes);
@@ -133,6 +134,8 @@ static void report_short_load(const struct log_reader *reader, const struct jit_
                               const char *name)
 {
     bool cut = record->quirks & quirk_bit(QUIRK_DUMP_CUT);
+    if (reader->log->stubs_unread)
+        return;
     report_finding(reader->findings, cut ? FINDING_DUMP_TRUNCATED : FINDING_DUMP_TORN,
                    "%s: record %" PRIu64 " at 0x%" PRIx64 ": ends after %" PRIu64 " of its %" PRIu32
                    " bytes; its name, %s, is kept",
@@ -317,6 +320,12 @@ static int add_sound_record(struct log_reader *reader, const struct jit_record *
         reader->piece = record->piece;
         reader->piece_time = record->timestamp;
         return 0;
+    case JIT_INTERPRETER_FRAME:
+        return interpreted_code_add_interpreter(&reader->log->interpreted, &record->interpreter);
+    case JIT_INTERPRETED_FUNCTION:
+        return interpreted_code_add(&reader->log->interpreted, &record->interpreted,
+                                    jit_clock_to_perf(reader->clock, record->timestamp),
+                                    reader->dump_index);
     case JIT_CODE_DEBUG_INFO:
     case JIT_CODE_INLINE_INFO:
         return reader->with_lines
@@ -398,6 +407,7 @@ static int take_end(struct log_reader *reader, const struct jit_record *record,
     if (end != JIT_DUMP_CUT)
         return 0;
     reader->log->cut = true;
+    reader->log->stubs_unread = record->quirks & quirk_bit(QUIRK_STUBS_UNREAD);
     if (record->quirks & quirk_bit(QUIRK_DUMP_CUT) && !reader->foreign)
         return add_record(reader, record);
     report_end(reader, record, end);

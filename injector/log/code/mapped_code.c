@@ -2,6 +2,7 @@
 #include "injector/log/code/mapped_code.h"
 
 #include "injector/log/script/v8_place.h"
+#include "injector/text/code_name.h"
 
 static void map_row(void *of, struct line_row *row)
 {
@@ -41,7 +42,8 @@ static int map_name(struct source_maps *maps, struct code_log *log, struct jit_f
         return -1;
     if (line_text_same(name, own))
         return 0;
-    const char *shown = code_log_shown_name(log, name.text, &bytes, true);
+    const char *shown =
+        code_log_shown_name(log, name.text, &bytes, code_name_is_printable(name.text, bytes));
     if (shown)
         jit_function_set_name(function, shown, bytes);
     return shown ? 0 : -1;

@@ -34,12 +34,13 @@ static const char *const prefixes[] = {
 };
 
 /* The tiers in which no code was compiled. */
-static const char *const interpreters[] = {"bytecode", "JSC-LLInt", "JSC-WasmIPInt", "Interpreter",
-                                           "BaselineInterpreter"};
+static const char *const interpreters[] = {"bytecode",    "JSC-LLInt",           "JSC-WasmIPInt",
+                                           "Interpreter", "BaselineInterpreter", "interpreted"};
 
 /* How the marks begin that stand in brackets after a name; digits and more of the word follow. */
-static const char *const bracketed[] = {"tier",        "Tier",         "Optimized",   "PreJIT",
-                                        "QuickJitted", "MinOptJitted", "Instrumented"};
+static const char *const bracketed[] = {"tier",         "Tier",        "Optimized",
+                                        "PreJIT",       "QuickJitted", "MinOptJitted",
+                                        "Instrumented", "interpreted"};
 
 #define COUNT(array) (sizeof(array) / sizeof *(array))
 

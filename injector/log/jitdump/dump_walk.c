@@ -63,6 +63,23 @@ static bool keep_name(struct jit_record *record, const uint8_t *next)
     return true;
 }
 
+/* As .NET names a block of memory for stubs: "stub TYPE<OWNER>", or "stub<NUMBER> TYPE<OWNER>". */
+static bool names_stubs(const struct jit_load *load)
+{
+    static const char word[] = "stub";
+    const size_t word_bytes = sizeof word - 1;
+    const char *name = load->name, *end = name + load->name_bytes, *at = name + word_bytes;
+    if (load->name_bytes <= word_bytes || memcmp(name, word, word_bytes) != 0 || end[-1] != '>')
+        return false;
+    if (*at == '<') {
+        for (at++; *at >= '0' && *at <= '9'; at++)
+            continue;
+        if (*at++ != '>')
+            return false;
+    }
+    return at < end && *at == ' ' && memchr(at, '<', (size_t)(end - at));
+}
+
 /* A LOAD that the end of the file cut short still names its addresses, if its name is whole. */
 static void keep_cut_name(const struct jit_dump_walk *walk, struct jit_record *record)
 {
@@ -76,7 +93,8 @@ static void keep_cut_name(const struct jit_dump_walk *walk, struct jit_record *r
     cursor_skip(&cursor, JR_PREFIX_BYTES);
     jit_record_read_fields(&cursor, record);
     if (keep_name(record, reader->data + reader->size))
-        record->quirks |= quirk_bit(QUIRK_DUMP_CUT);
+        record->quirks |= quirk_bit(QUIRK_DUMP_CUT) |
+                          (names_stubs(&record->load) ? quirk_bit(QUIRK_STUBS_UNREAD) : 0);
 }
 
 /* As jit_record_at, at the walk's offset.  Mostly it has been read already, as the record ahead. */

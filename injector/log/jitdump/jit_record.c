@@ -225,6 +225,10 @@ const char *jit_record_read_fields(struct byte_cursor *cursor, struct jit_record
         return read_unwinding_info(cursor, &record->unwinding_info);
     case JIT_CODE_PIECE:
         return read_piece(cursor, &record->piece);
+    case JIT_INTERPRETER_FRAME:
+        return jit_interpreter_read(cursor, &record->interpreter);
+    case JIT_INTERPRETED_FUNCTION:
+        return jit_interpreted_read(cursor, &record->interpreted);
     default:
         return NULL;
     }
@@ -232,6 +236,8 @@ const char *jit_record_read_fields(struct byte_cursor *cursor, struct jit_record
 
 const char *jit_record_check(const struct jit_record *record)
 {
+    if (record->id == JIT_INTERPRETED_FUNCTION)
+        return jit_interpreted_check(&record->interpreted);
     return record->id == JIT_CODE_INLINE_INFO ? jit_inline_info_check(&record->inline_info) : NULL;
 }
 
@@ -279,6 +285,10 @@ const char *jit_record_name(uint32_t id)
         return "CODE_PIECE";
     case JIT_CODE_HISTORY:
         return "CODE_HISTORY";
+    case JIT_INTERPRETER_FRAME:
+        return "INTERPRETER_FRAME";
+    case JIT_INTERPRETED_FUNCTION:
+        return "INTERPRETED_FUNCTION";
     default:
         return NULL;
     }

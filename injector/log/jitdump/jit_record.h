@@ -7,6 +7,7 @@
 #define PERFJIT_JIT_RECORD_H
 
 #include "injector/log/jitdump/jit_inline.h"
+#include "injector/log/jitdump/jit_interpreted.h"
 #include "jitdump/format/byte_cursor.h"
 #include "jitdump/format/jitdump_format.h"
 
@@ -89,6 +90,8 @@ struct jit_record {
         struct jit_inline_info inline_info;
         struct jit_unwinding_info unwinding_info;
         struct jit_piece piece;
+        struct jit_interpreter interpreter;
+        struct jit_interpreted interpreted;
     };
 };
 

@@ -253,10 +253,11 @@ static int add_entry_of_file(struct reader *reader, const char *name, uint64_t s
 static const char *name_of(struct reader *reader, const struct perfmap_entry *entry)
 {
     size_t bytes = strlen(entry->name);
-    if (!code_name_is_printable(entry->name, bytes))
+    bool printable = code_name_is_printable(entry->name, bytes);
+    if (!printable)
         report_quirk(reader->findings, QUIRK_NAME_UNPRINTABLE, "%s: the function at 0x%" PRIx64,
                      reader->path, entry->addr);
-    return code_log_shown_name(&reader->process->log, entry->name, &bytes, true);
+    return code_log_shown_name(&reader->process->log, entry->name, &bytes, printable);
 }
 
 /* An entry is there when all of it that ever was executable memory is: an arena may have grown into

@@ -98,36 +98,81 @@ static bool put_name(struct part word, char name[DECLARED_NAME_BYTES])
 
 /* ---- Behind a name ---- */
 
-/* "a.b" of "a.prototype.b" or "this.a.b", which FROM to TO is. */
-static bool put_chain(const struct script_file *text, size_t from, size_t to,
-                      char name[DECLARED_NAME_BYTES])
+/* Append "a.b" of "a.prototype.b" or "this.a.b", which CHAIN is. */
+static bool put_chain(struct part chain, char name[DECLARED_NAME_BYTES])
 {
-    name[0] = '\0';
-    for (struct part word; from < to; from = word.to + 1) {
-        word = word_at(text, from);
+    for (struct part word; chain.from < chain.to; chain.from = word.to + 1) {
+        const size_t filled = strlen(name);
+        word = word_at(chain.text, chain.from);
         if (is(word, "prototype") || is(word, "this"))
             continue;
-        if (*name && !put((struct part){text, word.from - 1, word.from}, name))
+        if (filled + 1 >= DECLARED_NAME_BYTES)
             return false;
+        if (filled)
+            memcpy(name + filled, ".", 2);
         if (!put(word, name))
             return false;
     }
     return *name;
 }
 
-/* "NAME =" and "a.NAME =" in front of AT. */
+/* Whether a "=" that assigns stands in front of AT. */
+static bool is_assigned(const struct script_file *text, size_t at)
+{
+    const unsigned last = at ? text->units[at - 1] : 0;
+    const unsigned before = at > 1 ? text->units[at - 2] : 0;
+    return last == '=' && !(before < 0x80 && strchr("=!<>+-*/%&^", (int)before));
+}
+
+/* The identifiers with dots between that end at TO. */
+static struct part chain_before(const struct script_file *text, size_t to)
+{
+    struct part chain = {text, to, to};
+    while (chain.from && (script_unit_is_of_identifier(text->units[chain.from - 1]) ||
+                          text->units[chain.from - 1] == '.'))
+        chain.from--;
+    return chain;
+}
+
+static bool has_dot(struct part chain)
+{
+    for (size_t at = chain.from; at < chain.to; at++)
+        if (chain.text->units[at] == '.')
+            return true;
+    return false;
+}
+
+/* What the "=" in front of AT assigns to: "NAME" or "a.NAME".  Nothing: a type, or more than a
+ * name. */
+static struct part assigned_to(const struct script_file *text, size_t at)
+{
+    const struct part chain = chain_before(text, before_spaces(text, at - 1));
+    const size_t before = before_spaces(text, chain.from);
+    if (chain.from < chain.to &&
+        (text->units[chain.from] == '.' || (before && strchr(":?)]", text->units[before - 1]))))
+        return (struct part){text, at, at};
+    return chain;
+}
+
+/* "NAME =" and "a.NAME =" in front of AT.  Of "a.NAME = b.NAME =" V8 has both, but not the
+ * variables. */
 static bool assigned_name(const struct script_file *text, size_t at, char name[DECLARED_NAME_BYTES])
 {
-    const size_t to = before_spaces(text, at - 1);
-    size_t from = to;
-    while (from &&
-           (script_unit_is_of_identifier(text->units[from - 1]) || text->units[from - 1] == '.'))
-        from--;
-    const size_t before = before_spaces(text, from);
-    if (from == to || text->units[from] == '.' ||
-        (before && strchr(":?)]", text->units[before - 1])))
-        return false; /* a type, or more than a name */
-    return put_chain(text, from, to, name);
+    enum { CHAINS_MOST = 8 };
+    struct part chains[CHAINS_MOST] = {assigned_to(text, at)};
+    size_t count = chains[0].from < chains[0].to;
+    while (has_dot(chains[0]) && count < CHAINS_MOST &&
+           is_assigned(text, at = before_spaces(text, chains[count - 1].from))) {
+        chains[count] = assigned_to(text, at);
+        if (chains[count].from == chains[count].to)
+            break;
+        count++;
+    }
+    name[0] = '\0';
+    for (size_t i = count; i > 0; i--)
+        if ((i == 1 || has_dot(chains[i - 1])) && !put_chain(chains[i - 1], name))
+            return false;
+    return *name;
 }
 
 /* "NAME:" in front of AT, in an object. */
@@ -147,11 +192,9 @@ static bool name_in_front(const struct script_file *text, size_t at, char name[D
     const struct part word = word_before(text, at);
     if (is(word, "async"))
         at = before_spaces(text, word.from);
-    const unsigned last = at ? text->units[at - 1] : 0;
-    const unsigned before = at > 1 ? text->units[at - 2] : 0;
-    if (last == '=' && !(before < 0x80 && strchr("=!<>+-*/%&^", (int)before)))
+    if (is_assigned(text, at))
         return assigned_name(text, at, name);
-    return last == ':' && key_name(text, at, name);
+    return at && text->units[at - 1] == ':' && key_name(text, at, name);
 }
 
 /* ---- Around the place ---- */

@@ -6,6 +6,7 @@
 #include "injector/log/script/file_url.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 enum { SCRIPT_BYTES_MOST = 256 << 20 };
@@ -25,14 +26,6 @@ bool script_file_path(const char *name, size_t bytes, const char *root, char pat
     return filled;
 }
 
-static int add_unit(struct script_file *file, uint32_t unit)
-{
-    if (array_reserve(file->units, file->count, file->capacity))
-        return -1;
-    file->units[file->count++] = (uint16_t)unit;
-    return 0;
-}
-
 /* The character at *AT; a byte that is no UTF-8 is one of its own, as in V8's replacement. */
 static uint32_t take_character(const unsigned char **at, const unsigned char *end)
 {
@@ -47,18 +40,38 @@ static uint32_t take_character(const unsigned char **at, const unsigned char *en
     return first >= 0x80 && !more ? 0xfffd : code;
 }
 
+/* The characters of one byte each at AT, up to the first that has more, or some characters before
+ * it: nearly all scripts are ASCII, and have megabytes. */
+static const unsigned char *take_ascii(struct script_file *file, const unsigned char *at,
+                                       const unsigned char *end)
+{
+    uint64_t eight;
+    for (; (size_t)(end - at) >= sizeof eight; at += sizeof eight) {
+        memcpy(&eight, at, sizeof eight);
+        if (eight & UINT64_C(0x8080808080808080))
+            break;
+        for (size_t i = 0; i < sizeof eight; i++)
+            file->units[file->count++] = at[i];
+    }
+    return at;
+}
+
+/* No text has more units than bytes. */
 static int find_units(struct script_file *file, const char *text, size_t bytes)
 {
     const unsigned char *at = (const unsigned char *)text, *end = at + bytes;
-    file->units = array_expect(file->units, bytes + 1, &file->capacity, sizeof *file->units);
+    file->units = malloc((bytes + 1) * sizeof *file->units);
+    if (!file->units)
+        return -1;
     if (bytes >= 3 && memcmp(at, "\xef\xbb\xbf", 3) == 0)
         at += 3;
-    while (at < end) {
-        const uint32_t code = take_character(&at, end);
-        if (code >= 0x10000 && add_unit(file, 0xd800 + ((code - 0x10000) >> 10)))
-            return -1;
-        if (add_unit(file, code >= 0x10000 ? 0xdc00 + (code & 0x3ff) : code))
-            return -1;
+    while ((at = take_ascii(file, at, end)) < end) {
+        uint32_t code = take_character(&at, end);
+        if (code >= 0x10000) {
+            file->units[file->count++] = (uint16_t)(0xd800 + ((code - 0x10000) >> 10));
+            code = 0xdc00 + (code & 0x3ff);
+        }
+        file->units[file->count++] = (uint16_t)code;
     }
     return 0;
 }
@@ -67,6 +80,8 @@ static int find_lines(struct script_file *file)
 {
     for (size_t i = 0; i <= file->count; i++) {
         const uint16_t before = i ? file->units[i - 1] : '\n';
+        if (before > '\r' && before < 0x2028)
+            continue; /* nearly all, at the least cost */
         const bool ends = before == '\n' || before == 0x2028 || before == 0x2029 ||
                           (before == '\r' && (i == file->count || file->units[i] != '\n'));
         if (!ends)

@@ -10,7 +10,7 @@
 
 struct script_file {
     uint16_t *units;
-    size_t count, capacity;
+    size_t count;
     uint32_t *starts; /* of its lines; at least one */
     size_t line_count, line_capacity;
 };

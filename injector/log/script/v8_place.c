@@ -22,11 +22,14 @@ static uint32_t take_number(const char *text, size_t *bytes)
     return value;
 }
 
-/* Whether a path from the root or a URL begins the BYTES at TEXT: "/", "node:", "C:". */
+/* Whether a path from the root, a URL or a place without a file begins the BYTES at TEXT: "/",
+ * "node:", "C:", ":12:5". */
 static bool begins_place(const char *text, size_t bytes)
 {
     size_t at = 0;
     if (bytes && text[0] == '/')
+        return true;
+    if (bytes > 1 && text[0] == ':' && isdigit((unsigned char)text[1]))
         return true;
     while (at < bytes && isalpha((unsigned char)text[at]))
         at++;
@@ -55,5 +58,5 @@ bool v8_place_of(const char *text, size_t bytes, struct v8_place *place)
     const uint32_t before = last ? take_number(space + 1, &left) : 0;
     *place = (struct v8_place){(size_t)(space - text), space + 1, left, before ? before : last,
                                before ? last : 0};
-    return last && left;
+    return last && (left || before);
 }

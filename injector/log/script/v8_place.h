@@ -1,5 +1,5 @@
 /* The place that V8 puts behind a function's name: "NAME FILE:LINE:COLUMN", of its first character
- * behind the name. */
+ * behind the name.  Code of eval and new Function has no file: "NAME :LINE:COLUMN". */
 #ifndef PERFJIT_V8_PLACE_H
 #define PERFJIT_V8_PLACE_H
 
@@ -8,9 +8,9 @@
 #include <stdint.h>
 
 struct v8_place {
-    size_t name_bytes; /* of the text, in front of the space */
-    const char *file;  /* in the text */
-    size_t file_bytes;
+    size_t name_bytes;     /* of the text, in front of the space */
+    const char *file;      /* in the text */
+    size_t file_bytes;     /* 0: none */
     uint32_t line, column; /* from 1; COLUMN 0: there is none */
 };
 

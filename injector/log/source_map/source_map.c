@@ -29,32 +29,46 @@ static int fail(struct reader *reader, const char *why)
 
 /* ---- Paths ---- */
 
-/* Whether PATH is absolute, as a path or as a URL. */
+/* Whether PATH is absolute, as a path, a URL or a path of Windows. */
 static bool is_absolute(const char *path)
 {
     const size_t scheme =
         strspn(path, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789+.-");
-    return path[0] == '/' || (scheme > 1 && path[scheme] == ':');
+    if (path[0] == '/' || (scheme > 1 && path[scheme] == ':'))
+        return true;
+    return scheme == 1 && path[1] == ':' && (path[2] == '/' || path[2] == '\\');
 }
 
-/* Take "." and ".." out of PATH, in place; a URL's host stays. */
+/* Take "." and ".." out of PATH, in place.  Above a root or a URL's host there is nothing. */
 static void shorten(char *path)
 {
     char *scheme = strstr(path, "://");
-    char *first = scheme ? scheme + 3 : path, *to = first;
+    char *first = scheme ? scheme + 3 + strcspn(scheme + 3, "/") : path;
+    const bool has_root = *first == '/';
+    first += has_root;
+    char *to = first;
     for (char *at = first; *at;) {
         const size_t bytes = strcspn(at, "/");
-        const bool is_last = !at[bytes];
-        if (bytes == 2 && memcmp(at, "..", 2) == 0 && to > first + (*first == '/')) {
+        const bool is_last = !at[bytes], is_up = bytes == 2 && memcmp(at, "..", 2) == 0;
+        if (is_up && to > first) {
             for (to--; to > first && to[-1] != '/'; to--)
                 ;
-        } else if (!(bytes == 1 && *at == '.') && !(bytes == 0 && at > first)) {
+        } else if (!(is_up && has_root) && !(bytes == 1 && *at == '.') && bytes) {
             memmove(to, at, bytes + !is_last);
             to += bytes + !is_last;
         }
         at += bytes + !is_last;
     }
     *to = '\0';
+}
+
+/* Maps that were made on Windows have its separators. */
+static void turn_separators(char *path)
+{
+    if (strstr(path, "://"))
+        return;
+    while ((path = strchr(path, '\\')))
+        *path++ = '/';
 }
 
 /* ROOT and SOURCE, below the directory of the map; to be freed. */
@@ -68,6 +82,7 @@ static char *path_of(const struct reader *reader, const char *root, const char *
     const char *directory = is_absolute(begin) ? "" : reader->directory;
     if (asprintf(&path, "%s%s%s%s%s", directory, *directory ? "/" : "", root, slash, source) < 0)
         return NULL;
+    turn_separators(path + strlen(directory));
     const size_t bytes = file_url_path(path, path, strlen(path));
     if (bytes)
         path[bytes] = '\0';

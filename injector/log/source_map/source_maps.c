@@ -401,24 +401,22 @@ static bool original_name(struct source_maps *maps, struct mapped_script *script
     return bytes && put_identifiers(script, place, chain, bytes, name);
 }
 
-/* NAME as its map has it, to be freed; or NULL: there is no map, or no memory. */
-static char *written_name(struct source_maps *maps, struct line_text name, bool *no_memory)
+/* NAME, which has PLACE, as its map has it, to be freed; or NULL: there is no map, or no memory. */
+static char *written_name(struct source_maps *maps, struct line_text name,
+                          const struct v8_place *place, bool *no_memory)
 {
-    struct v8_place place;
     char *result, original[DECLARED_NAME_BYTES];
-    if (!v8_place_of(name.text, name.bytes, &place) || !place.column)
-        return NULL;
     struct mapped_script *script =
-        script_of(maps, (struct line_text){place.file, (uint32_t)place.file_bytes});
+        script_of(maps, (struct line_text){place->file, (uint32_t)place->file_bytes});
     *no_memory = !script;
     const struct source_segment *segment =
-        script ? segment_at(script, place.line, place.column) : NULL;
+        script ? segment_at(script, place->line, place->column) : NULL;
     if (!segment)
         return NULL;
-    const size_t bytes = chain_bytes(name.text, place.name_bytes);
-    const size_t front = place.name_bytes - bytes;
+    const size_t bytes = chain_bytes(name.text, place->name_bytes);
+    const size_t front = place->name_bytes - bytes;
     const char *chain = name.text + front;
-    const bool has_original = original_name(maps, script, &place, segment, chain, bytes,
+    const bool has_original = original_name(maps, script, place, segment, chain, bytes,
                                             front ? chain[-1] : ' ', original);
     *no_memory = asprintf(&result, "%.*s%.*s %s:%" PRIu32 ":%" PRIu32, (int)front, name.text,
                           has_original ? (int)strlen(original) : (int)bytes,
@@ -430,12 +428,15 @@ static char *written_name(struct source_maps *maps, struct line_text name, bool 
 struct line_text source_maps_name(struct source_maps *maps, struct line_text name)
 {
     static const struct line_text nothing = {NULL, 0};
+    struct v8_place place;
+    if (!v8_place_of(name.text, name.bytes, &place) || !place.column)
+        return name;
     const uint64_t hash = XXH3_64bits(name.text, name.bytes);
     const uint32_t known = number_map_get(&maps->by_name, hash);
     bool no_memory = false;
     if (known != NUMBER_MAP_NOTHING)
         return line_text_of(maps->names[known]);
-    char *made = written_name(maps, name, &no_memory);
+    char *made = written_name(maps, name, &place, &no_memory);
     if (!made)
         return no_memory ? nothing : name;
     if (array_reserve(maps->names, maps->name_count, maps->name_capacity) ||

@@ -67,7 +67,7 @@ static void merge(struct known_place *into, const struct known_place *other)
 void script_places_close(struct script_places *places)
 {
     size_t kept = 0;
-    if (places->count)
+    if (!array_in_order(places->items, places->count, sizeof *places->items, compare_places))
         qsort(places->items, places->count, sizeof *places->items, compare_places);
     for (size_t i = 0; i < places->count; i++)
         if (kept && compare_places(&places->items[kept - 1], &places->items[i]) == 0)
@@ -101,14 +101,17 @@ static struct script_place place_in(const struct script *script, uint32_t positi
 static bool is_the_one(const struct script_places *places, uint32_t script)
 {
     const struct known_place from = {.script = script};
-    size_t at;
+    const struct script_file *text = &places->scripts[script].text;
+    size_t at, line = 0;
     bool any = false;
     array_bisect(at, places->count, compare_places(&places->items[at], &from) < 0);
     for (; at < places->count && places->items[at].script == script; at++) {
         const struct known_place *known = &places->items[at];
-        const struct script_place here = place_in(&places->scripts[script], known->position);
+        while (line < text->line_count && text->starts[line] <= known->position)
+            line++;
         if (known->begins_function &&
-            (here.line != known->at.line || here.column != known->at.column))
+            (line != known->at.line || !line ||
+             known->position - text->starts[line - 1] + 1 != known->at.column))
             return false;
         any |= known->begins_function;
     }
@@ -149,11 +152,16 @@ static struct script_place between(const struct script_places *places, uint32_t 
                            : nowhere;
 }
 
-struct script_place script_places_find(struct script_places *places, uint32_t script,
-                                       uint32_t position)
+bool script_places_have_file(struct script_places *places, uint32_t script)
 {
     if (!places->scripts[script].was_read)
         read_script(places, script);
-    return places->scripts[script].text.line_count ? place_in(&places->scripts[script], position)
+    return places->scripts[script].text.line_count;
+}
+
+struct script_place script_places_find(struct script_places *places, uint32_t script,
+                                       uint32_t position)
+{
+    return script_places_have_file(places, script) ? place_in(&places->scripts[script], position)
                                                    : between(places, script, position);
 }

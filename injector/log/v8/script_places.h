@@ -36,10 +36,14 @@ uint32_t script_places_script(struct script_places *places, struct line_text fil
 int script_places_add(struct script_places *places, uint32_t script, uint32_t position,
                       struct script_place place, bool begins_function);
 
-/* Put what was added in order.  Nothing can be added then. */
+/* Put what was added in order.  More may be added then, and this called again. */
 void script_places_close(struct script_places *places);
 
-/* The place of character POSITION of SCRIPT.  Files are read when they are first needed. */
+/* Whether the places of SCRIPT come from its file, which is read if it is not yet.  The functions'
+ * places are added and in order. */
+bool script_places_have_file(struct script_places *places, uint32_t script);
+
+/* The place of character POSITION of SCRIPT. */
 struct script_place script_places_find(struct script_places *places, uint32_t script,
                                        uint32_t position);
 

@@ -22,6 +22,7 @@ struct pair {
 };
 
 enum { NS_PER_US = 1000, SHORTEST_ROW = 3 }; /* "FO5" */
+enum { LONGEST_KIND = 12 };                  /* "LazyCompile:", of V8 before 11 */
 enum { TIERS = 2 }; /* of code with inlined calls: TurboFan's and Maglev's */
 
 struct giving {
@@ -38,6 +39,7 @@ struct giving {
     uint32_t (*names)[TIERS];   /* of V8's functions: in STRINGS, or JIT_INLINE_NONE */
     uint32_t *files;            /* of the scripts: the same */
     struct memory_file strings; /* of all functions */
+    bool lines_alone;           /* the dump names a place by its line: V8 before 11 */
     struct memory_file tables;
     struct line_table lines;
 };
@@ -106,17 +108,37 @@ static size_t run_length(const struct occurrence *items, size_t count)
     return length;
 }
 
-/* The dump has the log's name behind its mark of the tier. */
-static int is_named_alike(const struct giving *giving, struct pair pair, bool *alike)
+static bool ends_with(const struct jit_function *function, const char *name, size_t bytes)
+{
+    return bytes <= function->name_bytes &&
+           memcmp(function->name + function->name_bytes - bytes, name, bytes) == 0;
+}
+
+/* The bytes of NAME, "f a.js:1:2", without its column; 0: it has none. */
+static size_t bytes_without_column(const char *name)
+{
+    const char *colon = strrchr(name, ':');
+    if (!colon || !colon[1] || colon[1 + strspn(colon + 1, "0123456789")])
+        return 0;
+    const size_t bytes = (size_t)(colon - name);
+    size_t digits = 0;
+    while (digits < bytes && name[bytes - digits - 1] >= '0' && name[bytes - digits - 1] <= '9')
+        digits++;
+    return digits && digits < bytes && name[bytes - digits - 1] == ':' ? bytes : 0;
+}
+
+/* The dump has the log's name behind its mark of the tier, or all of it but the column. */
+static int is_named_alike(struct giving *giving, struct pair pair, bool *alike)
 {
     const struct jit_function *function = &giving->log->functions[pair.function];
     const struct v8_code *code = &giving->v8->codes[pair.code];
     char *name = v8_name_plain(giving->v8->functions[code->function].name);
     if (!name)
         return -1;
-    const size_t bytes = strlen(name);
-    *alike = bytes <= function->name_bytes &&
-             memcmp(function->name + function->name_bytes - bytes, name, bytes) == 0;
+    const size_t without = bytes_without_column(name);
+    *alike = ends_with(function, name, strlen(name));
+    if (!*alike && without && ends_with(function, name, without))
+        *alike = giving->lines_alone = true;
     free(name);
     return 0;
 }
@@ -272,7 +294,9 @@ static int add_functions(struct giving *giving)
         return -1;
     for (size_t i = 0; i < v8->function_count; i++) {
         const struct v8_function *function = &v8->functions[i];
-        giving->scripts[i] = script_places_script(&giving->places, function->file);
+        giving->scripts[i] = i && line_text_same(function->file, v8->functions[i - 1].file)
+                                 ? giving->scripts[i - 1]
+                                 : script_places_script(&giving->places, function->file);
         if (giving->scripts[i] == UINT32_MAX)
             return -1;
         if (function->start != V8_NOWHERE && function->line &&
@@ -322,12 +346,29 @@ static int add_rows(struct giving *giving, struct pair pair)
     return result;
 }
 
+static bool has_file(struct giving *giving, uint32_t function)
+{
+    return function == V8_NOWHERE ||
+           script_places_have_file(&giving->places, giving->scripts[function]);
+}
+
+static bool have_files(struct giving *giving, const struct v8_code *code)
+{
+    bool all = has_file(giving, code->function);
+    for (size_t i = 0; all && i < code->callee_count; i++)
+        all = has_file(giving, giving->v8->callees[code->first_callee + i]);
+    return all;
+}
+
+/* The dump's rows are decoded for scripts without a file alone: that takes longer than all else. */
 static int find_places(struct giving *giving)
 {
     if (add_functions(giving))
         return -1;
+    script_places_close(&giving->places);
     for (size_t i = 0; i < giving->pair_count; i++)
-        if (add_rows(giving, giving->pairs[i]))
+        if (!have_files(giving, &giving->v8->codes[giving->pairs[i].code]) &&
+            add_rows(giving, giving->pairs[i]))
             return -1;
     script_places_close(&giving->places);
     return 0;
@@ -336,9 +377,12 @@ static int find_places(struct giving *giving)
 /* ---- The calls, as a record has them ---- */
 
 static int add_string(struct giving *giving, const char *before, size_t before_bytes,
-                      struct line_text text, uint32_t *at)
+                      struct line_text text, bool drops_column, uint32_t *at)
 {
     char *plain = v8_name_plain(text);
+    size_t without = plain && drops_column ? bytes_without_column(plain) : 0;
+    if (without)
+        plain[without] = '\0';
     *at = (uint32_t)giving->strings.size;
     int result = !plain ||
                          giving->strings.size + before_bytes + text.bytes + 1 >= JIT_INLINE_NONE ||
@@ -360,11 +404,12 @@ static int name_in(struct giving *giving, uint32_t of, const struct jit_function
     if (*known == JIT_INLINE_NONE) {
         const char *colon = memchr(function->name, ':', function->name_bytes);
         const long kind_bytes =
-            colon && colon - function->name < 8 ? colon + 1 - function->name : 0;
-        char mark[16];
+            colon && colon - function->name < LONGEST_KIND ? colon + 1 - function->name : 0;
+        char mark[LONGEST_KIND + 3];
         const int bytes = snprintf(mark, sizeof mark, "%.*s%c", (int)kind_bytes, function->name,
                                    turbofan ? '*' : '+');
-        if (add_string(giving, mark, (size_t)bytes, giving->v8->functions[of].name, known))
+        if (add_string(giving, mark, (size_t)bytes, giving->v8->functions[of].name,
+                       giving->lines_alone, known))
             return -1;
     }
     *name = *known;
@@ -378,7 +423,7 @@ static int file_of(struct giving *giving, uint32_t of, uint32_t *file)
     *file = JIT_INLINE_NONE;
     if (!text.bytes)
         return 0;
-    if (*known == JIT_INLINE_NONE && add_string(giving, "", 0, text, known))
+    if (*known == JIT_INLINE_NONE && add_string(giving, "", 0, text, false, known))
         return -1;
     *file = *known;
     return 0;

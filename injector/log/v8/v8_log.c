@@ -19,8 +19,8 @@ enum { FIELDS_MOST = 9, LOG_BYTES_MOST = INT32_MAX }; /* 100 000 functions have 
 struct reader {
     struct v8_log *log;
     struct number_map functions; /* by SFI */
-    struct number_map owners;    /* functions, by the address of their newest code */
-    struct v8_code pending;      /* the newest optimized code, which its source info follows */
+    struct v8_code newest;       /* its source info follows it */
+    struct line_text newest_addr;
     size_t line;
 };
 
@@ -30,19 +30,22 @@ static const char *text_end(struct line_text text)
 }
 
 /* The next number of TEXT in BASE, at most MOST; TEXT is what follows then. */
-static bool take_number(struct line_text *text, unsigned base, uint64_t most, uint64_t *number)
+static inline bool take_number(struct line_text *text, unsigned base, uint64_t most,
+                               uint64_t *number)
 {
     const char *at = text->text, *end = text_end(*text);
-    *number = 0;
+    const uint64_t most_before = most / base; /* a digit */
+    uint64_t value = 0;
     for (; at < end; at++) {
         const unsigned digit = (unsigned)hex_digit(*at); /* a large one for none */
         if (digit >= base)
             break;
-        if (*number > (most - digit) / base)
+        if (value > most_before || value * base > most - digit)
             return false;
-        *number = *number * base + digit;
+        value = value * base + digit;
     }
     bool any = at > text->text;
+    *number = value;
     *text = (struct line_text){at, (uint32_t)(end - at)};
     return any;
 }
@@ -83,7 +86,8 @@ static size_t split(struct line_text line, struct line_text fields[FIELDS_MOST])
 static void find_place(struct v8_function *function)
 {
     struct v8_place place;
-    if (!v8_place_of(function->name.text, function->name.bytes, &place) || !place.column)
+    if (!v8_place_of(function->name.text, function->name.bytes, &place) || !place.column ||
+        !place.file_bytes)
         return;
     function->file = (struct line_text){place.file, (uint32_t)place.file_bytes};
     function->line = place.line;
@@ -109,24 +113,31 @@ static uint32_t function_at(struct reader *reader, uint64_t sfi, struct line_tex
 
 enum outcome { LINE_TAKEN, LINE_BAD, LINE_NO_MEMORY };
 
+static bool is_optimized(struct line_text tier)
+{
+    return memchr(tier.text, '*', tier.bytes) || memchr(tier.text, '+', tier.bytes);
+}
+
 static enum outcome take_creation(struct reader *reader, const struct line_text *fields,
                                   size_t count)
 {
     struct v8_code code = {.line = reader->line};
     uint64_t sfi;
+    reader->newest_addr = (struct line_text){NULL, 0};
     if (count == FIELDS_MOST - 2)
         return LINE_TAKEN; /* a builtin, which has no SFI */
-    if (count != FIELDS_MOST || !whole_number(fields[3], 10, UINT64_MAX, &code.time_us) ||
-        !address_in(fields[4], &code.addr) ||
-        !whole_number(fields[5], 10, UINT32_MAX, &code.size) || !address_in(fields[7], &sfi))
+    if (count != FIELDS_MOST || !address_in(fields[7], &sfi))
+        return LINE_BAD;
+    code.tier = fields[8];
+    if (is_optimized(code.tier) && (!whole_number(fields[3], 10, UINT64_MAX, &code.time_us) ||
+                                    !address_in(fields[4], &code.addr) ||
+                                    !whole_number(fields[5], 10, UINT32_MAX, &code.size)))
         return LINE_BAD;
     code.function = function_at(reader, sfi, fields[6]);
-    code.tier = fields[8];
-    if (code.function == V8_NOWHERE || number_map_put(&reader->owners, code.addr, code.function))
+    if (code.function == V8_NOWHERE)
         return LINE_NO_MEMORY;
-    if (memchr(code.tier.text, '*', code.tier.bytes) ||
-        memchr(code.tier.text, '+', code.tier.bytes))
-        reader->pending = code;
+    reader->newest = code;
+    reader->newest_addr = fields[4];
     return LINE_TAKEN;
 }
 
@@ -150,30 +161,21 @@ static enum outcome take_callees(struct reader *reader, struct line_text functio
     return LINE_TAKEN;
 }
 
-/* Where the function at ADDR stands in its script is told with each of its codes, as the same. */
-static void take_extent(struct reader *reader, uint64_t addr, uint32_t start, uint32_t end)
-{
-    const uint32_t owner = number_map_get(&reader->owners, addr);
-    if (owner == V8_NOWHERE || start > end)
-        return;
-    reader->log->functions[owner].start = start;
-    reader->log->functions[owner].end = end;
-}
-
 static enum outcome take_source_info(struct reader *reader, const struct line_text *fields,
                                      size_t count)
 {
     struct v8_log *log = reader->log;
-    uint64_t addr, start, end;
-    if (count != 8 || !address_in(fields[1], &addr))
+    struct v8_code code = reader->newest;
+    uint64_t start;
+    if (count != 8)
         return LINE_BAD;
-    if (whole_number(fields[3], 10, UINT32_MAX - 1, &start) &&
-        whole_number(fields[4], 10, UINT32_MAX - 1, &end))
-        take_extent(reader, addr, (uint32_t)start, (uint32_t)end);
-    struct v8_code code = reader->pending;
-    if (code.addr != addr || !fields[6].bytes)
+    if (!fields[1].bytes || !line_text_same(fields[1], reader->newest_addr))
         return LINE_TAKEN;
-    reader->pending = (struct v8_code){0};
+    if (whole_number(fields[3], 10, UINT32_MAX - 1, &start))
+        log->functions[code.function].start = (uint32_t)start;
+    if (!fields[6].bytes || !is_optimized(code.tier))
+        return LINE_TAKEN;
+    reader->newest_addr = (struct line_text){NULL, 0};
     code.positions = fields[5];
     code.inlines = fields[6];
     enum outcome outcome = take_callees(reader, fields[7], &code);
@@ -248,7 +250,6 @@ int v8_log_parse(struct v8_log *log, char *text, size_t bytes, struct findings *
                               log->path);
     const int result = read_lines(&reader);
     number_map_free(&reader.functions);
-    number_map_free(&reader.owners);
     return result ? report_failure(findings, "out of memory") : 0;
 }
 
@@ -328,26 +329,32 @@ static bool take_unit(struct line_text *text, uint32_t *code)
     return true;
 }
 
+/* Take what the backslash at the start of TEXT escapes; a last one stands for itself.  Returns its
+ * bytes, which are no more than the escape's. */
+static size_t put_escaped(struct line_text *text, char *to)
+{
+    uint32_t code;
+    if (take_escape(text, 'x', 2, &code) || take_unit(text, &code))
+        return utf8_put(to, code);
+    const char letter = text->text[text->bytes > 1];
+    const uint32_t used = text->bytes > 1 ? 2 : 1;
+    *to = used == 2 && letter == 'n' ? '\n' : letter;
+    *text = (struct line_text){text->text + used, text->bytes - used};
+    return 1;
+}
+
 char *v8_name_plain(struct line_text name)
 {
-    char *plain = malloc((size_t)name.bytes + 1);
-    size_t bytes = 0;
+    char *plain = malloc((size_t)name.bytes + 1), *to = plain;
     while (plain && name.bytes) {
-        uint32_t code;
-        if (take_escape(&name, 'x', 2, &code) || take_unit(&name, &code)) {
-            bytes += utf8_put(plain + bytes, code); /* shorter than the escape */
-            continue;
-        }
-        uint32_t used = 1;
-        char letter = name.text[0];
-        if (letter == '\\' && name.bytes > 1) {
-            letter = name.text[1] == 'n' ? '\n' : name.text[1];
-            used = 2;
-        }
-        plain[bytes++] = letter;
-        name = (struct line_text){name.text + used, name.bytes - used};
+        const char *backslash = memchr(name.text, '\\', name.bytes);
+        const uint32_t before = backslash ? (uint32_t)(backslash - name.text) : name.bytes;
+        memcpy(to, name.text, before);
+        to += before;
+        name = (struct line_text){name.text + before, name.bytes - before};
+        to += name.bytes ? put_escaped(&name, to) : 0;
     }
     if (plain)
-        plain[bytes] = '\0';
+        *to = '\0';
     return plain;
 }

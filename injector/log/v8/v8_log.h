@@ -6,16 +6,19 @@
  *     code-source-info,ADDR,SCRIPT,START,END,POSITIONS,INLINES,FUNCTIONS
  *     sfi-move,FROM,TO
  *
- *     TIME_US    since the isolate began
- *     NAME       FUNCTION FILE:LINE:COLUMN, with \x2C, \n, \\ and \u0041 for what would break a
- * line SFI        the address of what V8 knows of the function; the garbage collector moves it TIER
- * ~ bytecode, ^ Sparkplug, + Maglev, * TurboFan; o and ' may stand beside these START      the
- * function's first character in its script, in UTF-16 units from 0 POSITIONS  C<code
- * offset>O<character>[I<inlined call>], repeated; each holds up to the next INLINES
- * F<function>O<character of the call>[I<its parent among the INLINES>], repeated FUNCTIONS  S<SFI>,
- * repeated: those that INLINES names by number
+ * TIME_US: since the isolate began.
+ * NAME: FUNCTION FILE:LINE:COLUMN, with \x2C, \n, \\ and \u0041 for what would break a line.
+ * SFI: the address of what V8 knows of the function; the garbage collector moves it.
+ * TIER: ~ bytecode, ^ Sparkplug, + Maglev, * TurboFan; o and ' may stand beside these.
+ * START: the function's first character in its script, in UTF-16 units from 0.
+ * POSITIONS: C<code offset>O<character>[I<inlined call>], repeated; each holds up to the next.
+ * INLINES: F<function>O<character of the call>[I<its parent among the INLINES>], repeated.
+ * FUNCTIONS: S<SFI>, repeated: those that INLINES names by number.
  *
- * Valid: a line with all its fields, and numbers that fit.  Other lines are left out and counted.
+ * Source info stands right behind the creation of its code.
+ *
+ * Valid: a line with all its fields, and numbers that fit where they are needed.  Other lines are
+ * left out and counted.
  * code-move and code-delete are not needed: a dump has no code that moves, and of an address that
  * was used again both have each use in its order.
  */
@@ -31,7 +34,7 @@ struct v8_function {
     struct line_text name; /* as it stands in the log */
     struct line_text file; /* in NAME; or none */
     uint32_t line, column; /* from 1; 0: not known */
-    uint32_t start, end;   /* in its script; START is V8_NOWHERE if no event tells it */
+    uint32_t start;        /* in its script; V8_NOWHERE if no event tells it */
 };
 
 /* Optimized code with inlined calls. */

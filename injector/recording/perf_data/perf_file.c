@@ -65,9 +65,8 @@ static int open_and_map(struct perf_file *file, struct findings *findings)
 {
     int fd = open(file->path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
     if (fd < 0)
-        return report_failure(
-            findings, "%s: can't open it: %s%s", file->path, strerror(errno),
-            errno == ENOENT ? "; name another: perfjit inject -i FILE, perfjit check FILE" : "");
+        return report_failure(findings, "%s: can't open it: %s%s", file->path, strerror(errno),
+                              errno == ENOENT ? "; name another recording" : "");
     int result = map_file(file, fd, findings);
     close(fd);
     return result;

@@ -8,7 +8,7 @@
 #include "injector/files/interruption.h"
 #include "injector/files/output_file.h"
 #include "injector/files/undo_list.h"
-#include "injector/inject/image/dso_dir.h"
+#include "injector/inject/image/earlier_result.h"
 #include "injector/inject/inject.h"
 #include "injector/log/jitdump/dump_name.h"
 #include "injector/recording/host/live_process.h"
@@ -565,9 +565,8 @@ void record_run_release(struct record_run *run, bool keeps)
 
 /* The output of a run. */
 struct record_output {
-    char *path;            /* NAME.perf.data */
-    char *dsos, *old_dsos; /* the directories of ELF files; NULL: not yet */
-    char **given;          /* owned: dumps that it is given, as PID:FILE */
+    char *path;   /* NAME.perf.data */
+    char **given; /* owned: dumps that it is given, as PID:FILE */
     size_t given_count, given_capacity;
     int inject_status;
     bool names_none; /* of samples in JIT code */
@@ -602,26 +601,6 @@ static int name_output(struct record_output *output, const struct record_options
     return look_beside(output->path, findings);
 }
 
-/* As perf record does with its file: an earlier result becomes NAME.perf.data.old.  What it names
- * by the path of its ELF files is found there as before. */
-static int keep_earlier(struct record_output *output, struct findings *findings)
-{
-    char *old = NULL;
-    if (asprintf(&output->dsos, "%s.dso", output->path) < 0 ||
-        asprintf(&old, "%s.old", output->path) < 0 ||
-        asprintf(&output->old_dsos, "%s.old.dso", output->path) < 0) {
-        free(old);
-        return report_failure(findings, "out of memory");
-    }
-    int result = 0;
-    if (access(output->path, F_OK) == 0 &&
-        (rename(output->path, old) || dso_dir_put_aside(output->dsos, output->old_dsos)))
-        result = report_failure(findings, "%s: can't keep the earlier result there: %s", old,
-                                strerror(errno));
-    free(old);
-    return result;
-}
-
 /* Give inject the dumps that the run's processes wrote and did not map: the texts are OUTPUT's. */
 static int add_unmapped_dumps(const struct record_run *run, struct record_output *output,
                               struct inject_options *options)
@@ -653,7 +632,7 @@ static int inject_it(struct record_run *run, struct record_output *output,
                      struct findings *findings)
 {
     struct inject_options options;
-    if (keep_earlier(output, findings))
+    if (earlier_result_keep(output->path, findings))
         return -1;
     if (inject_options_default(&options, run->raw, output->path, findings) == 0) {
         options.after_record = true;
@@ -672,7 +651,7 @@ static int inject_it(struct record_run *run, struct record_output *output,
             output->inject_status = inject_recording(&options, findings);
     }
     inject_options_free(&options);
-    dso_dir_refer(output->dsos, output->old_dsos);
+    earlier_result_refer(output->path);
     return findings->failure[0] ? -1 : 0;
 }
 
@@ -804,8 +783,6 @@ int record_and_inject(const struct record_options *options)
         free(output.given[i]);
     free(output.given);
     free(output.path);
-    free(output.dsos);
-    free(output.old_dsos);
     findings_free(&findings);
     interruption_pass_on();
     return status;

@@ -29,13 +29,22 @@ static void put_chain(const struct user_stacks *stacks, const struct perf_sample
         sink_u64(sink, nodes[chain].ip);
 }
 
+/* What stands in front of the chain; FIRST: where the sample was taken, or 0. */
+static void put_front(const struct perf_sample *sample, uint64_t first, struct byte_sink *sink)
+{
+    const size_t start = sink->size, ip = perf_sample_place(sample, SAMPLE_IP);
+    sink_bytes(sink, sample->record->bytes, perf_sample_place(sample, SAMPLE_CALLCHAIN));
+    if (first && (sample->has & PERF_SAMPLE_IP) && !sink->overflow)
+        perf_put_u64(sink->data + start + ip, first);
+}
+
 /* Returns false if it has no room: a record's size is a u16. */
 static bool put_sample(const struct user_stacks *stacks, const struct perf_sample *sample,
-                       uint32_t chain, struct byte_sink *sink)
+                       uint32_t chain, uint64_t first, struct byte_sink *sink)
 {
     const struct perf_record *record = sample->record;
     size_t start = sink->size, behind_chain = perf_sample_place(sample, SAMPLE_BEHIND_CALLCHAIN);
-    sink_bytes(sink, record->bytes, perf_sample_place(sample, SAMPLE_CALLCHAIN));
+    put_front(sample, first, sink);
     put_chain(stacks, sample, chain, sink);
     if (sample_type_has_stack(sample->format->sample_type)) {
         size_t registers = perf_sample_place(sample, SAMPLE_REGS_USER);
@@ -61,12 +70,14 @@ int chain_record_put(struct user_stacks *stacks, const struct perf_record *recor
     const struct sample_format *format = &file->events[perf_sample_event(file, record)].format;
     if (!user_stacks_want(stacks, format))
         return 0;
-    uint32_t chain = stacks->next < stacks->count ? stacks->chains[stacks->next++] : 0;
+    const bool is_known = stacks->next < stacks->count;
+    const uint64_t first = is_known ? stacks->firsts[stacks->next] : 0;
+    uint32_t chain = is_known ? stacks->chains[stacks->next++] : 0;
     if (!chain && !sample_type_has_stack(format->sample_type))
         return 0;
     if (!user_stacks_read(&sample, format, record))
         return -1; /* which has been reported */
-    return put_sample(stacks, &sample, chain, sink) ? 1 : -1;
+    return put_sample(stacks, &sample, chain, first, sink) ? 1 : -1;
 }
 
 /* ---- Attributes ---- */

@@ -1,9 +1,11 @@
 /* See stack_walk.h. */
 #include "injector/unwind/stacks/stack_walk.h"
 
+#include "injector/recording/perf_data/perf_format.h"
 #include "injector/unwind/addresses/code_spot.h"
 #include "injector/unwind/code_rule.h"
 #include "injector/unwind/return_slot.h"
+#include "injector/unwind/stacks/interpreted_frames.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -34,14 +36,6 @@ static const uint8_t *bytes_behind(const struct code_spot *spot, size_t *front, 
     return bytes + 1;
 }
 
-static bool begins_function(struct stack_walker *walker, uint64_t addr)
-{
-    if (addr == 0 || addr > INT64_MAX)
-        return false;
-    struct code_spot spot = find_spot(walker, addr);
-    return spot.function && spot.addr == 0;
-}
-
 /* Whether the code in front of SPOT, which is known, does not end in a call. */
 static bool has_no_call(const struct stack_walker *walker, const struct code_spot *spot)
 {
@@ -65,7 +59,7 @@ static bool returns_to(void *context, uint64_t addr)
         return false;
     const uint8_t *bytes = bytes_behind(&spot, &front, &size);
     if (!bytes)
-        return spot.function || !begins_function(walker, addr);
+        return spot.function || !find_spot(walker, addr).function;
     return code_ends_in_call(walker->machine, bytes - front, front) ||
            code_is_signal_return(walker->machine, bytes, size);
 }
@@ -364,6 +358,7 @@ struct walk_state {
     bool suspected; /* a table led to code in front of which is no call */
     size_t suspect; /* the frame that it was in */
     uint64_t suspect_addr;
+    bool in_jit;             /* JIT code was on the way */
     bool guessed, confirmed; /* a caller was found by return_slot.h; a table led on from it */
     size_t guess;            /* the frame whose caller it is */
     size_t doubt;            /* the frame behind which callers may be left out first */
@@ -507,6 +502,26 @@ static enum stack_end retract(struct stack_walker *walker, const struct walk_sta
     return STACK_NO_TABLE;
 }
 
+/* FRAME, the last one of walker->ips, is in SPOT.  If that is an interpreter, the frame becomes
+ * that of the function which it runs, and *WHAT is there. */
+static void name_interpreted(struct stack_walker *walker, struct walk_state *state,
+                             const struct user_stack *stack, const struct code_spot *spot,
+                             const struct unwind_frame *frame, uint32_t *what)
+{
+    if (!spot->function)
+        return;
+    const uint64_t addr =
+        interpreted_frame_addr(spot->log, frame, stack, state->sample->time_ns, !state->in_jit);
+    const uint32_t there = addr ? address_space_at(walker->space, addr) : SPACE_NOTHING;
+    state->in_jit = true;
+    if (there == SPACE_NOTHING)
+        return;
+    if (walker->ip_count == 1)
+        walker->interpreter = spot->what;
+    walker->ips[walker->ip_count - 1] = addr;
+    *what = there;
+}
+
 /* From FRAME on; its address is among walker->ips already. */
 static enum stack_end walk_frames(struct stack_walker *walker, struct walk_state *state,
                                   struct user_stack *stack, struct unwind_step *step,
@@ -517,16 +532,18 @@ static enum stack_end walk_frames(struct stack_walker *walker, struct walk_state
         uint64_t sp = frame->registers[walker->machine->sp];
         bool exact = frame->exact;
         uint8_t kind = RULE_NONE;
+        uint32_t what = spot.what;
         walker->end_at = spot.what;
         if (walker->options.find_stack && !user_stack_has(stack, sp, 1))
             walker->options.find_stack(walker->options.context, sp, stack);
+        name_interpreted(walker, state, stack, &spot, frame, &what);
         step->cfa = sp;
         step->doubted = false;
         enum unwind_result result = exact && !frame->innermost && is_begin(walker, &spot)
                                         ? UNWIND_END
                                         : step_on(walker, step, &spot, frame, &kind);
         walker->frames[walker->ip_count - 1] =
-            (struct walked_frame){step->cfa == sp ? 0 : step->cfa, spot.what, exact};
+            (struct walked_frame){step->cfa == sp ? 0 : step->cfa, what, exact};
         if (leads_to_0(walker, &spot, result, kind, frame))
             result = UNWIND_CALLER;
         struct code_spot caller = find_spot(walker, frame->exact ? frame->pc : frame->pc - 1);
@@ -584,7 +601,7 @@ enum stack_end stack_walk(struct stack_walker *walker, const struct perf_sample 
     walker->ip_count = walker->found_count = 0;
     walker->doubted = false;
     walker->space = space;
-    walker->end_at = SPACE_NOTHING;
+    walker->end_at = walker->interpreter = SPACE_NOTHING;
     walker->sp = walker->cfa = 0;
     walker->chain_end = CHAIN_NOT_READ;
     walker->budget.left = BUDGET;
@@ -610,6 +627,14 @@ enum stack_end stack_walk(struct stack_walker *walker, const struct perf_sample 
     enum stack_end end = walk_frames(walker, &state, &stack, &step, &frame);
     walker->cfa = step.cfa;
     return end;
+}
+
+uint64_t stack_walk_ip(const struct stack_walker *walker, const struct perf_sample *sample)
+{
+    const bool interpreted = walker->ip_count && walker->interpreter != SPACE_NOTHING &&
+                             perf_sample_mode(sample) == PERF_MISC_USER &&
+                             address_space_at(walker->space, sample->ip) == walker->interpreter;
+    return interpreted ? walker->ips[0] : sample->ip;
 }
 
 /* ---- Calls ---- */

@@ -49,6 +49,8 @@ struct stack_walker {
     const struct address_space *space; /* of this sample */
     uint32_t end_at;                   /* the owner of the stack's last address: a number of
                                         * address_space_at */
+    uint32_t interpreter;              /* its first frame is that of a function which this runs: a
+                                        * number of address_space_at; else SPACE_NOTHING */
     uint64_t sp, cfa;                  /* where it begins, and how far up it could be followed */
     enum chain_end chain_end;          /* how it ended, and which frame's fault that is */
     size_t blamed;
@@ -64,6 +66,10 @@ int stack_walker_begin(struct stack_walker *walker, const struct space_source *s
 /* Find the frames of SAMPLE in SPACE, at most MOST.  Without memory, walker->no_memory is set. */
 enum stack_end stack_walk(struct stack_walker *walker, const struct perf_sample *sample,
                           const struct address_space *space, size_t most);
+
+/* Where SAMPLE, which has been walked, was taken: its own address, or, if that is in an
+ * interpreter, the first frame's in the function that ran. */
+uint64_t stack_walk_ip(const struct stack_walker *walker, const struct perf_sample *sample);
 
 /* The function that frame number INDEX is in. */
 struct stack_function stack_walk_function(struct stack_walker *walker, size_t index);

@@ -160,6 +160,8 @@ static int visit(void *context, const struct walk_sample *asked, const struct ad
     if (stacks->walker.no_memory || chain == UINT32_MAX || end == STACK_ENDS)
         return -1;
     stacks->chains[asked->number] = chain;
+    const uint64_t ip = stack_walk_ip(&stacks->walker, &sample);
+    stacks->firsts[asked->number] = ip == sample.ip ? 0 : ip;
     if (sample.user_registers.abi == SAMPLE_ABI_NONE)
         return 0; /* a kernel thread */
     if (stacks->options.walked && stacks->options.walked(stacks->options.context, &stacks->walker))
@@ -175,8 +177,9 @@ static int unwind_all(struct unwinding *run)
     if (collect_samples(run))
         return -1;
     stacks->chains = calloc(stacks->count + 1, sizeof *stacks->chains);
+    stacks->firsts = calloc(stacks->count + 1, sizeof *stacks->firsts);
     stacks->ips = malloc(CHAIN_MOST_IPS * sizeof *stacks->ips);
-    if (!stacks->chains || !stacks->ips)
+    if (!stacks->chains || !stacks->firsts || !stacks->ips)
         return -1;
     struct life_walk walk = {&stacks->source, run->samples, run->count, run, visit};
     int result = life_walk_go(&walk);
@@ -214,6 +217,7 @@ void user_stacks_free(struct user_stacks *stacks)
     stack_stitches_free(&stacks->stitches);
     inlined_frames_end(&stacks->inlined);
     free(stacks->ips);
+    free(stacks->firsts);
     free(stacks->chains);
     *stacks = (struct user_stacks){0};
 }

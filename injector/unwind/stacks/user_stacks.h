@@ -36,6 +36,7 @@ struct user_stacks {
     struct chain_tree tree;
     struct inlined_frames inlined;
     uint64_t *ips;      /* of the sample at hand, with inlined calls */
+    uint64_t *firsts;   /* of the same samples: where each was taken, or 0: where it says */
     uint32_t *chains;   /* of the samples with stacks, or with chains and inlined calls in them, in
                            file order: numbers in the tree */
     size_t count, next; /* the next one to be written */

@@ -1,0 +1,138 @@
+/* See interpreted_methods.h. */
+#include "agents/java/interpreted_methods.h"
+
+#include "agents/java/method_text.h"
+#include "jitdump/interpreted.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+enum { ACC_NATIVE = 0x0100 };
+
+static void give_back(jvmtiEnv *jvmti, void *memory)
+{
+    if (memory)
+        (*jvmti)->Deallocate(jvmti, memory);
+}
+
+/* ---- A method ---- */
+
+static int by_offset(const void *left, const void *right)
+{
+    const struct jitdump_position *a = left, *b = right;
+    return a->offset < b->offset ? -1 : a->offset > b->offset;
+}
+
+/* The lines of ID, by their places, to be freed; NULL: none are known.  The compiler may have had
+ * several for one place: the last one counts. */
+static struct jitdump_position *read_rows(jvmtiEnv *jvmti, jmethodID id, size_t *count)
+{
+    jvmtiLineNumberEntry *lines = NULL;
+    jint line_count = 0;
+    *count = 0;
+    if ((*jvmti)->GetLineNumberTable(jvmti, id, &line_count, &lines) || line_count <= 0)
+        return NULL;
+    struct jitdump_position *rows = malloc((size_t)line_count * sizeof *rows);
+    for (jint i = 0; rows && i < line_count; i++)
+        rows[i] = (struct jitdump_position){(uint32_t)lines[i].start_location,
+                                            (uint32_t)lines[i].line_number};
+    give_back(jvmti, lines);
+    if (!rows)
+        return NULL;
+    qsort(rows, (size_t)line_count, sizeof *rows, by_offset);
+    for (size_t i = 0; i < (size_t)line_count; i++) {
+        *count += *count == 0 || rows[*count - 1].offset != rows[i].offset;
+        rows[*count - 1] = rows[i];
+    }
+    return rows;
+}
+
+static char *read_name(const struct interpreted_methods *methods, jmethodID id,
+                       const char *class_signature)
+{
+    jvmtiEnv *jvmti = methods->jvmti;
+    char *name = NULL, *signature = NULL, *text = NULL, *marked = NULL;
+    if ((*jvmti)->GetMethodName(jvmti, id, &name, &signature, NULL) == JVMTI_ERROR_NONE)
+        text = method_text(class_signature, name, signature, methods->short_names);
+    if (text && asprintf(&marked, "%s [interpreted]", text) < 0)
+        marked = NULL;
+    give_back(jvmti, name);
+    give_back(jvmti, signature);
+    free(text);
+    return marked;
+}
+
+static void add_method(const struct interpreted_methods *methods, jmethodID id,
+                       const char *class_signature, const char *file)
+{
+    const uint64_t method = method_of_id(id);
+    jint modifiers = 0;
+    if (!method)
+        return; /* it is gone */
+    const struct vm_bytecodes codes = vm_method_bytecodes(methods->structs, method);
+    if (!codes.bytes && ((*methods->jvmti)->GetMethodModifiers(methods->jvmti, id, &modifiers) ||
+                         !(modifiers & ACC_NATIVE)))
+        return;
+    char *name = read_name(methods, id, class_signature);
+    size_t row_count = 0;
+    struct jitdump_position *rows =
+        file && codes.bytes ? read_rows(methods->jvmti, id, &row_count) : NULL;
+    const struct jitdump_interpreted function = {.function = method,
+                                                 .function_bytes =
+                                                     (uint32_t)methods->structs->method_bytes,
+                                                 .position = codes.bytes ? codes.addr : 0,
+                                                 .position_bytes = (uint32_t)codes.bytes,
+                                                 .name = name,
+                                                 .file = file,
+                                                 .rows = rows,
+                                                 .row_count = row_count};
+    if (name)
+        jitdump_add_interpreted(methods->dump, &function);
+    free(name);
+    free(rows);
+}
+
+/* ---- Classes ---- */
+
+static char *read_file(const struct interpreted_methods *methods, jclass class,
+                       const char *class_signature)
+{
+    char *file = NULL, *path = NULL;
+    if (!methods->no_lines &&
+        (*methods->jvmti)->GetSourceFileName(methods->jvmti, class, &file) == JVMTI_ERROR_NONE)
+        path = source_path(class_signature, file);
+    give_back(methods->jvmti, file);
+    return path;
+}
+
+void interpreted_methods_add(const struct interpreted_methods *methods, jclass class)
+{
+    jvmtiEnv *jvmti = methods->jvmti;
+    jmethodID *ids = NULL;
+    char *signature = NULL;
+    jint count = 0;
+    if ((*jvmti)->GetClassMethods(jvmti, class, &count, &ids) ||
+        (*jvmti)->GetClassSignature(jvmti, class, &signature, NULL))
+        count = 0;
+    char *file = count ? read_file(methods, class, signature) : NULL;
+    for (jint i = 0; i < count; i++)
+        add_method(methods, ids[i], signature, file);
+    free(file);
+    give_back(jvmti, signature);
+    give_back(jvmti, ids);
+}
+
+void interpreted_methods_add_all(const struct interpreted_methods *methods, JNIEnv *jni,
+                                 bool (*goes_on)(void))
+{
+    jclass *classes = NULL;
+    jint count = 0;
+    if ((*methods->jvmti)->GetLoadedClasses(methods->jvmti, &count, &classes))
+        return;
+    for (jint i = 0; i < count; i++) {
+        if (goes_on())
+            interpreted_methods_add(methods, classes[i]);
+        (*jni)->DeleteLocalRef(jni, classes[i]);
+    }
+    give_back(methods->jvmti, classes);
+}

@@ -1,0 +1,25 @@
+/* The methods that the interpreter may run, to the dump: all that classes have with code.
+ *
+ * A class is told of before its code first runs (ClassPrepare); those that are there already are
+ * gone through once.  A method that is freed is not told of: one that has its memory later is. */
+#ifndef PERFJIT_INTERPRETED_METHODS_H
+#define PERFJIT_INTERPRETED_METHODS_H
+
+#include "agents/java/interpreter_frames.h"
+#include "jitdump/jitdump.h"
+
+struct interpreted_methods {
+    jvmtiEnv *jvmti;
+    struct jitdump *dump;
+    const struct vm_structs *structs;
+    bool short_names, no_lines;
+};
+
+/* Log all methods of CLASS, which is prepared; else none. */
+void interpreted_methods_add(const struct interpreted_methods *methods, jclass class);
+
+/* Log those of all classes.  GOES_ON is asked at each. */
+void interpreted_methods_add_all(const struct interpreted_methods *methods, JNIEnv *jni,
+                                 bool (*goes_on)(void));
+
+#endif
