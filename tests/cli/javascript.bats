@@ -167,7 +167,7 @@ minified() {
     perfjit report --json perfjit.perf.data | jq -e '.functions[] | select(.name == "arrowTotal" and (.file | endswith("/src/work.ts")) and .line == 10)' >/dev/null ||
         complain "no arrowTotal"
     perf report -i perfjit.perf.data --stdio --no-children -g none 2>/dev/null | grep -q 'JS:\*arrowTotal .*/src/work.ts:10:' || complain "perf report has no arrowTotal"
-    perfjit flamegraph -o out.svg perfjit.perf.data && grep -q 'arrowTotal' out.svg
+    perfjit flamegraph --svg -o out.svg perfjit.perf.data && grep -q 'arrowTotal' out.svg
 }
 
 @test "a map that is elsewhere, that is not there, and that is not wanted" {
