@@ -42,7 +42,7 @@ BUILD_NEEDS := /usr/include/libelf.h:libelf-dev /usr/include/elfutils/libdw.h:li
 # tinyjit throws C++ exceptions.
 DEMO_NEEDS  := $(BUILD_NEEDS) g++:g++ perf:linux-perf
 CHECK_NEEDS := $(DEMO_NEEDS) /usr/include/cmocka.h:libcmocka-dev bats:bats jq:jq python3:python3 xz:xz-utils readelf:binutils \
-               eu-readelf:elfutils pkg-config:pkg-config
+               eu-readelf:elfutils dwz:dwz pkg-config:pkg-config
 # Debuggers, other compilers and machines, and tools that refuse or count what a program asks the kernel for.
 LIVE_NEEDS  := $(CHECK_NEEDS) script:bsdutils protoc:protobuf-compiler xmllint:libxml2-utils \
                /usr/lib/python3/dist-packages/jsonschema:python3-jsonschema hyperfine:hyperfine gnuplot:gnuplot-nox strace:strace \

@@ -31,7 +31,7 @@ public class Work {
 }
 END
     javac -d classes Work.java
-    javac -g -d classes "$here/../producers/runtimes/Chains.java"
+    javac -g -d classes "$here/../producers/runtimes/Chains.java" "$here/../producers/runtimes/Reuse.java"
 }
 
 setup() {
@@ -115,6 +115,19 @@ chains_are_the_programs() { # NAME
     JITDUMPDIR=$PWD java -agentpath:"$agent=nointerpreted" -Xint -cp "$classes" Chains 100
     perfjit dump "$(echo jitdump-*/jit-*.dump)" >dump
     ! grep -q INTERPRETE dump || complain "$(grep -m3 INTERPRETE dump)"
+}
+
+@test "methods that have the memory of others, which were unloaded: each sample has the name of what ran then" {
+    [ "$(uname -m)" = x86_64 ] || skip "the frames are x86-64's"
+    JITDUMPDIR=$PWD perf record -q -k mono -F 499 -e cpu-clock:u --call-graph dwarf,8192 -o in.data java -Xint -Xmx64m -XX:+UseSerialGC \
+        -agentpath:"$agent" -cp "$classes" Reuse 4000 "$classes"
+    # A few addresses, many classes.
+    perfjit dump --json jitdump-*/jit-*.dump | jq -r 'select((.name // "") | test("Guest..\\.run")) | .function' | sort | uniq -c >addresses
+    [ "$(awk '{ n += $1 } END { print n }' addresses)" -gt $((3 * $(wc -l <addresses))) ] || complain "$(cat addresses)"
+    perfjit inject -q -i in.data -o out.data
+    perf script --ns -i out.data -F time,ip,sym >script 2>/dev/null
+    run "$here/java_reuse.py" script truth
+    [ "$status" -eq 0 ] || complain "$(head -c 2000 <<<"$output")"
 }
 
 @test "record -p: methods of classes that were loaded before the agent have names" {

@@ -272,7 +272,9 @@ static void to_terminal(void)
 {
     struct termios settings;
     int status, terminal = posix_openpt(O_RDWR | O_NOCTTY);
-    CHECK(terminal >= 0 && grantpt(terminal) == 0 && unlockpt(terminal) == 0);
+    if (terminal < 0)
+        _exit(NOT_PERMITTED);
+    CHECK(grantpt(terminal) == 0 && unlockpt(terminal) == 0);
     pid_t leader = fork();
     if (leader == 0) {
         CHECK(setsid() > 0);

@@ -1,5 +1,8 @@
 /* The records about interpreters: where their frames say which function they are of, and which
- * functions there are.  Their formats are in jitdump_format.h. */
+ * functions there are.  Their formats are in jitdump_format.h.
+ *
+ * They are records, and not a file beside the dump, which would need a clock, an owner and a bound
+ * of its own, and would end in the middle after a kill. */
 #ifndef PERFJIT_JIT_INTERPRETED_H
 #define PERFJIT_JIT_INTERPRETED_H
 
