@@ -56,7 +56,7 @@ setup() {
     [ "$(perfjit export -q --format folded --weight samples kept.bench/base-001.run | awk '{ sum += $NF } END { print sum }')" = "$count" ]
     [ "$(zcat run.pb.gz | protoc --decode_raw | grep -c '^2 {')" -gt 1 ]
     perfjit flamegraph -q -o run.html kept.bench/base-001.run
-    grep -q base.tj run.html
+    grep -q base.tj <(data run.html)
     run perfjit report kept.bench
     [ "$status" = 1 ]
     [ "$output" = "perfjit: kept.bench: is a bench, of many runs: perfjit diff kept.bench compares its sides, and each file *.run in it is a recording" ]
