@@ -8,9 +8,6 @@
 
 #include "jitdump/jitdump.h"
 
-/* Neither a library nor a plugin exports them. */
-#define JITDUMP_OWN __attribute__((visibility("hidden")))
-
 /* Registers are DWARF's numbers.  A frame is found by frame_register, and offsets count from there.
  */
 struct jitdump_interpreter {
@@ -38,12 +35,10 @@ struct jitdump_interpreted {
 };
 
 /* Record where INTERPRETER's frames have what.  It holds for all of the dump. */
-JITDUMP_OWN int jitdump_add_interpreter(struct jitdump *dump,
-                                        const struct jitdump_interpreter *interpreter);
+int jd_add_interpreter(struct jitdump *dump, const struct jitdump_interpreter *interpreter);
 
 /* Record a function, from now on.  It replaces the one that the same word stood for.  Both return
  * as jitdump_add_code; what could not be recorded is counted in jitdump_lost. */
-JITDUMP_OWN int jitdump_add_interpreted(struct jitdump *dump,
-                                        const struct jitdump_interpreted *function);
+int jd_add_interpreted(struct jitdump *dump, const struct jitdump_interpreted *function);
 
 #endif

@@ -62,6 +62,11 @@ static const struct finding_text texts[FINDING_KINDS] = {
                             "its script is shown as it was generated; --source-maps DIR names "
                             "where maps are, --no-source-maps leaves them out",
                             false},
+    [FINDING_SCRIPT_CHANGED] =
+        {"script whose file is not the text that ran",
+         "its lines are those of that text: a loader made it in memory (tsx, ts-node, jest, "
+         "vitest), or the file has changed since; run what a compiler wrote to files",
+         false},
     [FINDING_BYTES_ABSENT] = {"function logged without its code bytes",
                               "it has its name, but perf annotate can't show its instructions",
                               false},

@@ -22,6 +22,7 @@ enum finding_kind {
     FINDING_LINES_UNMATCHED,   /* source lines of code that no load record covers */
     FINDING_INLINES_BROKEN,    /* inlined calls that contradict themselves or their function */
     FINDING_SOURCE_MAP,        /* a script's source map that is not there, or no source map */
+    FINDING_SCRIPT_CHANGED,    /* a script's file is not the text that ran */
     FINDING_BYTES_ABSENT,      /* a load without its code bytes: named, but no disassembly */
     FINDING_DUMP_TORN,         /* bytes among a dump's records that are no records */
     FINDING_DUMP_FOREIGN,      /* a part of a dump that another process wrote */
@@ -48,10 +49,10 @@ enum finding_kind {
                               cache */
     FINDING_IMAGE_HIDDEN,  /* the same, and they could not be put there */
     FINDING_RECORDS_UNWRITTEN, /* records that were only in the memory of the process */
-    FINDING_HISTORY_CUT,   /* a dump whose old records made room for new ones */
-    FINDING_CALLERS_MISSING, /* a sample whose deferred call chain is not there */
-    FINDING_FILE_CHANGED,  /* a program or library that is not the one that was mapped */
-    FINDING_MACHINE_UNKNOWN, /* a recording of a machine that this version does not know */
+    FINDING_HISTORY_CUT,       /* a dump whose old records made room for new ones */
+    FINDING_CALLERS_MISSING,   /* a sample whose deferred call chain is not there */
+    FINDING_FILE_CHANGED,      /* a program or library that is not the one that was mapped */
+    FINDING_MACHINE_UNKNOWN,   /* a recording of a machine that this version does not know */
     FINDING_KINDS
 };
 

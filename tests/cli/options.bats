@@ -281,13 +281,13 @@ record_evil() {
     [ ! -e out.data ]
 }
 
-@test "a recording that is not there: what to do, in words that each command takes" {
-    run --separate-stderr perfjit check missing.data
-    exits 1
-    says "missing.data: can't open it" "perfjit check FILE"
-    run --separate-stderr perfjit inject -i missing.data
-    exits 1
-    says "missing.data: can't open it" "perfjit inject -i FILE"
+@test "a recording that is not there: what to do, in words that fit each command" {
+    local command
+    for command in check inject report flamegraph; do
+        run --separate-stderr perfjit $command missing.data
+        exits 1
+        says "missing.data: can't open it: No such file or directory; name another recording"
+    done
 }
 
 # ---- Progress ----

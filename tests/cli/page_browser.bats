@@ -324,10 +324,10 @@ END
 await page.send("Emulation.setDeviceMetricsOverride", { width: 1200, height: 300, deviceScaleFactor: 1, mobile: false });
 await page.press("t");
 const before = await page.evaluate("canvas.height");
-await page.evaluate("(addEventListener('beforeprint', () => { window.printed = canvas.height; }), 0)");
+await page.evaluate("(addEventListener('beforeprint', () => { window.printed = [canvas.height, canvas.getContext('2d').getImageData(canvas.width / 4, 13 * 20 + 10, 1, 1).data[3]]; }), 0)");
 await page.send("Page.printToPDF", {});
 await page.settle();
-check("all rows", await page.evaluate("printed"), 15 * 20);
+check("all rows, and a box in the last one", await page.evaluate("printed"), [15 * 20, 255]);
 check("less on the screen", [before < 15 * 20 || before, await page.evaluate("canvas.height")], [true, before]);
 await page.send("Accessibility.enable");
 const { nodes } = await page.send("Accessibility.getFullAXTree");

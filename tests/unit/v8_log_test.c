@@ -272,6 +272,7 @@ static void expect_call_in_source(const char *place, uint32_t line, uint32_t col
     assert_true(decode(0));
     assert_int_equal(fixture.table.inlines[0].call_line, line);
     assert_int_equal(fixture.table.inlines[0].call_column, column);
+    assert_int_equal(fixture.findings.count[FINDING_SCRIPT_CHANGED], line ? 0 : 1);
     release();
     unlink(path);
     free(name);
@@ -285,7 +286,7 @@ static void test_a_call_by_the_scripts_file(void **state)
     expect_call_in_source("2:15", 3, 16);
 }
 
-static void test_a_file_that_is_not_the_script_tells_nothing(void **state)
+static void test_a_file_that_is_not_the_script_is_told(void **state)
 {
     (void)state;
     expect_call_in_source("2:16", 0, 0);
@@ -385,7 +386,7 @@ int main(void)
         LINE_TEST(test_an_address_that_was_used_more_often_in_the_log_by_time),
         LINE_TEST(test_a_call_by_a_row_of_the_dump),
         LINE_TEST(test_a_call_by_the_scripts_file),
-        LINE_TEST(test_a_file_that_is_not_the_script_tells_nothing),
+        LINE_TEST(test_a_file_that_is_not_the_script_is_told),
         LINE_TEST(test_a_call_in_a_script_without_a_name_has_no_line),
         LINE_TEST(test_inlines_that_contradict_themselves),
         LINE_TEST(test_calls_that_lie_too_deep),

@@ -14,11 +14,11 @@ enum { SCRIPT_BYTES_MOST = 256 << 20 };
 bool script_file_path(const char *name, size_t bytes, const char *root, char path[PATH_MAX])
 {
     const int front = snprintf(path, PATH_MAX, "%s", root ? root : "");
-    if (front < 0 || (size_t)front + bytes >= PATH_MAX || memchr(name, '\0', bytes))
+    if (!bytes || front < 0 || (size_t)front + bytes >= PATH_MAX || memchr(name, '\0', bytes))
         return false;
     char *inner = path + front;
     size_t filled = file_url_path(inner, name, bytes);
-    if (!filled && bytes && *name == '/') {
+    if (!filled && *name == '/') {
         memcpy(inner, name, bytes);
         filled = bytes;
     }

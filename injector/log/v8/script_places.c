@@ -97,8 +97,9 @@ static struct script_place place_in(const struct script *script, uint32_t positi
     return (struct script_place){(uint32_t)behind, position - text->starts[behind - 1] + 1};
 }
 
-/* Whether the file has all functions of SCRIPT where the log has them. */
-static bool is_the_one(const struct script_places *places, uint32_t script)
+/* Whether the file has all functions of SCRIPT where the log has them: 1, 0, or -1 if the log has
+ * none. */
+static int is_the_one(const struct script_places *places, uint32_t script)
 {
     const struct known_place from = {.script = script};
     const struct script_file *text = &places->scripts[script].text;
@@ -112,10 +113,10 @@ static bool is_the_one(const struct script_places *places, uint32_t script)
         if (known->begins_function &&
             (line != known->at.line || !line ||
              known->position - text->starts[line - 1] + 1 != known->at.column))
-            return false;
+            return 0;
         any |= known->begins_function;
     }
-    return any;
+    return any ? 1 : -1;
 }
 
 static void read_script(struct script_places *places, uint32_t number)
@@ -125,7 +126,10 @@ static void read_script(struct script_places *places, uint32_t number)
     script->was_read = true;
     if (!script_file_path(script->file.text, script->file.bytes, places->root, path))
         return;
-    if (script_file_read(&script->text, path) || !is_the_one(places, number))
+    const int is_right = script_file_read(&script->text, path) ? -1 : is_the_one(places, number);
+    if (is_right == 0)
+        report_finding(places->findings, FINDING_SCRIPT_CHANGED, "%s", path);
+    if (is_right != 1)
         script_file_free(&script->text);
 }
 

@@ -9,6 +9,7 @@
 #define PERFJIT_SCRIPT_PLACES_H
 
 #include "injector/arrays/number_map.h"
+#include "injector/findings/findings.h"
 #include "injector/log/lines/line_text.h"
 
 #include <stddef.h>
@@ -22,6 +23,7 @@ struct script;
 
 struct script_places {
     const char *root; /* where the paths begin, or NULL */
+    struct findings *findings;
     struct known_place *items;
     size_t count, capacity;
     struct script *scripts;

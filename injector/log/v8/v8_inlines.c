@@ -668,7 +668,8 @@ static void end(struct giving *giving)
 int v8_inlines_give(struct code_log *log, const struct v8_log *v8, const char *root, size_t *given,
                     struct findings *findings)
 {
-    struct giving giving = {.log = log, .v8 = v8, .findings = findings, .places = {.root = root}};
+    struct giving giving = {
+        .log = log, .v8 = v8, .findings = findings, .places = {.root = root, .findings = findings}};
     int result = find_pairs(&giving);
     if (!result && giving.pair_count)
         result =
