@@ -35,10 +35,10 @@ struct jitdump_interpreted {
 };
 
 /* Record where INTERPRETER's frames have what.  It holds for all of the dump. */
-int jitdump_add_interpreter(struct jitdump *dump, const struct jitdump_interpreter *interpreter);
+int jd_add_interpreter(struct jitdump *dump, const struct jitdump_interpreter *interpreter);
 
 /* Record a function, from now on.  It replaces the one that the same word stood for.  Both return
  * as jitdump_add_code; what could not be recorded is counted in jitdump_lost. */
-int jitdump_add_interpreted(struct jitdump *dump, const struct jitdump_interpreted *function);
+int jd_add_interpreted(struct jitdump *dump, const struct jitdump_interpreted *function);
 
 #endif

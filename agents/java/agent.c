@@ -300,7 +300,7 @@ static void log_interpreter(void)
                                                     .function_offset = agent.layout.method_offset,
                                                     .position_offset = agent.layout.position_offset,
                                                     .position_register = R13};
-    jitdump_add_interpreter(agent.dump, &interpreter);
+    jd_add_interpreter(agent.dump, &interpreter);
 }
 
 /* By the agent's thread, when events are on: a class that is prepared from then on is told of by

@@ -87,7 +87,7 @@ static void add_method(const struct interpreted_methods *methods, jmethodID id,
                                                  .rows = rows,
                                                  .row_count = row_count};
     if (name)
-        jitdump_add_interpreted(methods->dump, &function);
+        jd_add_interpreted(methods->dump, &function);
     free(name);
     free(rows);
 }

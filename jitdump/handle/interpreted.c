@@ -21,7 +21,7 @@ static void put_interpreter(struct dump_room *room, uint64_t bytes, const void *
     sink_u32(sink, interpreter->position_register);
 }
 
-int jitdump_add_interpreter(struct jitdump *dump, const struct jitdump_interpreter *interpreter)
+int jd_add_interpreter(struct jitdump *dump, const struct jitdump_interpreter *interpreter)
 {
     return jd_handle_add_record(dump, JR_INTERPRETER_FRAME_BYTES, put_interpreter, interpreter);
 }
@@ -105,7 +105,7 @@ static size_t rows_in_order(const struct jitdump_interpreted *function)
     return count;
 }
 
-int jitdump_add_interpreted(struct jitdump *dump, const struct jitdump_interpreted *function)
+int jd_add_interpreted(struct jitdump *dump, const struct jitdump_interpreted *function)
 {
     struct jitdump_interpreted sound = *function;
     sound.row_count = rows_in_order(function);

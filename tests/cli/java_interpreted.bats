@@ -57,7 +57,7 @@ chains_are_the_programs() {
         grep -q 'Chains\$Derived.go' "$from.firefox"
         grep -q 'Chains\$Derived.go' "$from.callgrind"
         perfjit flamegraph -o "$from.html" $from
-        grep -q 'Chains\$Derived.go' "$from.html"
+        data "$from.html" | grep -q 'Chains\$Derived.go'
     done
     cmp "${all[@]}" || complain "$(diff "${all[@]}" | head -20)"
     names=$(grep -c 'Chains.main.*Chains.work.*Chains.next.*Chains.spin' in.data.folded)

@@ -48,8 +48,8 @@ static void test_what_is_written_is_read(void **state)
     struct jitdump *dump = open_dump();
     struct jit_dump opened;
     struct code_log log;
-    assert_int_equal(jitdump_add_interpreter(dump, &INTERPRETER), 0);
-    assert_int_equal(jitdump_add_interpreted(dump, &f), 0);
+    assert_int_equal(jd_add_interpreter(dump, &INTERPRETER), 0);
+    assert_int_equal(jd_add_interpreted(dump, &f), 0);
     read_log(dump, &opened, &log);
     const struct jit_interpreter *interpreter =
         interpreted_code_interpreter(&log.interpreted, CODE + CODE_BYTES - 1);
@@ -88,7 +88,7 @@ static void test_lines_are_those_of_positions(void **state)
     const struct code_lines *lines;
     struct line_table table = {0};
     f.row_count = 3; /* the last one is behind the function, and left out */
-    assert_int_equal(jitdump_add_interpreted(dump, &f), 0);
+    assert_int_equal(jd_add_interpreted(dump, &f), 0);
     read_log(dump, &opened, &log);
     const struct interpreted_function *found = interpreted_code_find(&log.interpreted, F, 1);
     assert_non_null(found);
@@ -109,8 +109,8 @@ static void test_a_disabled_dump_takes_all(void **state)
 {
     (void)state;
     const struct jitdump_interpreted f = function_f();
-    assert_int_equal(jitdump_add_interpreter(NULL, &INTERPRETER), 0);
-    assert_int_equal(jitdump_add_interpreted(NULL, &f), 0);
+    assert_int_equal(jd_add_interpreter(NULL, &INTERPRETER), 0);
+    assert_int_equal(jd_add_interpreted(NULL, &f), 0);
 }
 
 #define TEST(function) cmocka_unit_test_setup_teardown(function, make_dir, remove_dir)
