@@ -303,9 +303,11 @@ $(BUILD)/producers/self_unwind: $(BUILD)/tests/producers/self_unwind.o \
 	@mkdir -p $(@D)
 	$(call brief,LD,$@)$(CC) -pthread $(ALL_LDFLAGS) -o $@ $^ -lstdc++
 
-# perf record -g goes through its interpreter, and backtrace(3) by the unwinder that exceptions have.
+# perf record -g goes through its interpreter, and backtrace(3) by the unwinder that exceptions have, which a static program has in it.
 $(BUILD)/tests/producers/interpreted.o: ALL_CFLAGS += -fno-omit-frame-pointer
+ifeq ($(findstring -static,$(LDFLAGS)),)
 $(BUILD)/producers/interpreted: ALL_LDFLAGS += -Wl,--no-as-needed -lgcc_s -Wl,--as-needed
+endif
 
 # It calls the readers themselves.
 $(BUILD)/producers/costly_calls: $(BUILD)/tests/producers/costly_calls.o $(PRODUCT)
