@@ -303,9 +303,9 @@ broken_in_turn() {
     : >empty
     refused 1 "text: not a perf.data file" -- inject -i text
     refused 1 "empty: not a perf.data file" -- inject -i empty
-    refused 1 "nowhere: " "-i FILE" -- inject -i nowhere
+    refused 1 "nowhere: " "name another recording" -- inject -i nowhere
     refused 1 ".: is a directory" -- inject -i .
-    refused 1 "perf.data: " "-i FILE" -- inject
+    refused 1 "perf.data: " "name another recording" -- inject
 }
 
 # profile_cut_anywhere PARTS

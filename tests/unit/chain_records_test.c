@@ -61,6 +61,7 @@ static int free_chains(void **state)
     (void)state;
     chain_tree_free(&stacks.tree);
     free(stacks.chains);
+    free(stacks.firsts);
     return 0;
 }
 
@@ -72,7 +73,9 @@ static int put_chain_of(size_t count, struct byte_sink *sink)
     for (size_t i = 0; i < count; i++)
         ips[i] = 0x500000 + i;
     stacks.chains = calloc(1, sizeof *stacks.chains);
+    stacks.firsts = calloc(1, sizeof *stacks.firsts);
     assert_non_null(stacks.chains);
+    assert_non_null(stacks.firsts);
     stacks.chains[0] = chain_tree_add(&stacks.tree, ips, count);
     stacks.count = 1;
     free(ips);

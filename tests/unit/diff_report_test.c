@@ -3,9 +3,11 @@
 #include "injector/compare/diff_page.h"
 #include "injector/compare/diff_text.h"
 #include "injector/compare/two_programs.h"
+#include "injector/text/base64.h"
 #include "tests/unit/made_runs.h"
 
 #include <math.h>
+#include <zlib.h>
 
 static char *page_of(const struct diff_report *report)
 {
@@ -35,6 +37,31 @@ static void assert_says(const char *text, const char *wanted)
 {
     if (!strstr(text, wanted))
         fail_msg("'%s' is not in:\n%s", wanted, text);
+}
+
+/* What is packed in PAGE (packed_data.h), to be freed. */
+static char *data_of(const char *page)
+{
+    static const char begin[] = "id=\"data\">\n";
+    const char *at = strstr(page, begin);
+    assert_non_null(at);
+    const size_t most = strlen(page), room = 1 << 20;
+    uint8_t *packed = malloc(most);
+    char *data = calloc(1, room);
+    size_t count = 0;
+    uint32_t bits = 0, held = 0;
+    assert_non_null(packed);
+    assert_non_null(data);
+    for (at += strlen(begin); base64_value(*at) >= 0; at++) {
+        bits = bits << 6 | (uint32_t)base64_value(*at);
+        held += 6;
+        if (held >= 8)
+            packed[count++] = (uint8_t)(bits >> (held -= 8));
+    }
+    uLongf bytes = room - 1;
+    assert_int_equal(uncompress((Bytef *)data, &bytes, packed, count), Z_OK);
+    free(packed);
+    return data;
 }
 
 static void assert_head_says(const struct made_stack *stacks, size_t count, const char *wanted)
@@ -365,9 +392,11 @@ static void test_names_are_no_markup(void **state)
     char *json = text_of(&report, diff_json_put);
     assert_says(json, "\"name\":\"\\\\\\\"\\u003c/script>\"");
     free(json);
-    char *page = page_of(&report);
-    assert_says(page, "\"difference\":{\"base\":[");
+    char *page = page_of(&report), *data = data_of(page);
+    assert_says(data, "\"difference\":{\"base\":[");
+    assert_says(data, "a|b`c`*d*");
     assert_null(strstr(page, "\\\"</script>"));
+    free(data);
     free(page);
     diff_report_free(&report);
     run_set_free(&set);

@@ -212,7 +212,7 @@ static void test_refuses_missing_files_and_directories(void **state)
     (void)state;
     unlink(scratch_file);
     assert_int_equal(perf_file_open(&file, scratch_file, &findings), -1);
-    assert_non_null(strstr(findings.failure, "-i FILE"));
+    assert_non_null(strstr(findings.failure, "name another recording"));
     perf_file_close(&file);
     findings.failure[0] = '\0';
     assert_int_equal(perf_file_open(&file, scratch, &findings), -1);
