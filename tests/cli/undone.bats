@@ -41,7 +41,7 @@ end_at() {
 # Results have their names whole or not at all.  If the run had ended before its signal, then NEXT keeps its result as "old".
 left() {
     find . ../tmp ../dumps -mindepth 1 -not -path './*.dso/*' -not -path './*.bench/*' \
-        -not -name 'r.perf.data' -not -name 'r.perf.data.dso' -not -name '*.bench' \
+        -not -name '*.perf.data' -not -name '*.perf.data.dso' -not -name '*.bench' \
         -not -name 'r.perf.data.old' -not -name 'r.perf.data.old.dso'
     [ ! -e r.perf.data.old.dso ] || [ -e r.perf.data.old ] || echo r.perf.data.old.dso
     [ ! -e r.perf.data.dso ] || [ -e r.perf.data ] || echo r.perf.data.dso
@@ -175,7 +175,7 @@ sys.exit(subprocess.run(sys.argv[1:] + [str(child)]).returncode)' "$BUILD/perfji
     [[ $stderr != *"is left"* ]] || complain "$stderr"
     # perf's own file comes to the limit, which perf sees when it writes all.
     # shellcheck disable=SC2086 # words
-    run --separate-stderr bash -c 'ulimit -f 10; exec "$@"' - "$BUILD/perfjit" record -q -F 200 -o r -- $program
+    run --separate-stderr env --default-signal=XFSZ bash -c 'ulimit -f 10; exec "$@"' - "$BUILD/perfjit" record -q -F 200 -o r -- $program
     exits 1
     says "its file came to the file size limit (ulimit -f)"
     [ -z "$(left)" ] || complain "$(left)"
