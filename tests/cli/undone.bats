@@ -49,12 +49,12 @@ left() {
     [ -z "${served-}" ] || ! grep -q '^State:.T (stopped)' "/proc/$served/status" || echo "$served is stopped"
 }
 
-# nothing_left SIGNAL MS NEXT...: after kill -9 the command NEXT runs first, and the keeper has a moment.
+# nothing_left SIGNAL MS NEXT...: after kill -9 the command NEXT runs first.  What SIGPIPE or that ends, the keeper undoes in a moment.
 nothing_left() {
     local found signal=$1 ms=$2 until=$((SECONDS + 10))
     shift 2
-    if [ "$signal" = KILL ]; then
-        "$@" >/dev/null 2>&1 || :
+    [ "$signal" != KILL ] || "$@" >/dev/null 2>&1 || :
+    if [ "$signal" = KILL ] || [ "$signal" = PIPE ]; then
         while [ -n "$(left)" ] && [ $SECONDS -lt $until ]; do sleep 0.02; done
     fi
     found=$(left)
