@@ -20,6 +20,7 @@
 #include "injector/recording/host/recording_host.h"
 #include "injector/recording/injected_map.h"
 #include "injector/recording/machine.h"
+#include "injector/recording/perf_data/build_id_table.h"
 #include "injector/recording/perf_data/perf_input.h"
 #include "injector/text/file_name.h"
 #include "injector/text/plural.h"
@@ -272,30 +273,28 @@ static int put_map(void *context, const struct perf_record *record, struct byte_
     return 1;
 }
 
-/* perf may have added them to the table of build-ids, whose entries are in native_file.c. */
+/* perf may have added them to the table of build-ids.  One that is not as perf writes it stays. */
 static int rename_build_ids(struct move_run *run)
 {
-    enum { NAME_AT = 36, SIZE_AT = 6 };
     struct perf_features *features = &run->input.file.features;
     const struct perf_feature *feature = perf_features_find(features, PERF_FEATURE_BUILD_ID);
-    uint8_t entry[RECORD_MAX_BYTES];
-    size_t at = 0, size;
-    for (; feature && feature->size - at > NAME_AT; at += size) {
-        const uint8_t *bytes = feature->bytes + at;
-        struct byte_cursor field = byte_cursor_over(bytes + SIZE_AT, 2, false);
-        size = cursor_u16(&field);
-        if (size <= NAME_AT || size > feature->size - at || bytes[size - 1])
-            return 0; /* not as perf writes it: it stays */
-        const struct moved_image *image = find_image(run, (const char *)bytes + NAME_AT);
-        struct byte_sink sink = byte_sink_over(entry, sizeof entry);
-        if (image && put_renamed(&sink, bytes, size, NAME_AT, image->target, 0) == 0) {
-            if (memory_file_add(&run->build_ids, entry, sink.size))
-                return -1;
-        } else if (memory_file_add(&run->build_ids, bytes, size)) {
+    uint8_t renamed[RECORD_MAX_BYTES];
+    if (!feature)
+        return 0;
+    struct byte_cursor entries = build_id_table_over(feature);
+    struct build_id_entry entry;
+    while (build_id_table_next(&entries, &entry)) {
+        if (!entry.name || entry.bytes[entry.size - 1])
+            return 0;
+        const struct moved_image *image = find_image(run, entry.name);
+        struct byte_sink sink = byte_sink_over(renamed, sizeof renamed);
+        bool is_renamed = image && put_renamed(&sink, entry.bytes, entry.size,
+                                               PERF_BUILD_ID_ENTRY_BYTES, image->target, 0) == 0;
+        if (memory_file_add(&run->build_ids, is_renamed ? renamed : entry.bytes,
+                            is_renamed ? sink.size : entry.size))
             return -1;
-        }
     }
-    if (run->build_ids.size)
+    if (run->build_ids.size && !cursor_left(&entries))
         perf_features_set(features, PERF_FEATURE_BUILD_ID, run->build_ids.data,
                           run->build_ids.size);
     return 0;

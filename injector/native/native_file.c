@@ -8,6 +8,7 @@
 #include "injector/recording/host/mapped_path.h"
 #include "injector/recording/host/recording_host.h"
 #include "injector/recording/machine.h"
+#include "injector/recording/perf_data/build_id_table.h"
 #include "injector/recording/perf_data/perf_format.h"
 
 #include <inttypes.h>
@@ -108,42 +109,19 @@ static bool build_id_in_record(const struct recorded_map *map, struct build_id *
     return bytes != NULL;
 }
 
-/* An entry of the feature BUILD_ID: a record header, 8 s32 pid, 12 build_id[20], 32 u8 size with
- * misc bit 15, 36 the name. */
-static bool take_build_id(struct byte_cursor *entry, uint16_t misc, const char *name,
-                          struct build_id *id)
-{
-    enum { HAS_SIZE = 1 << 15 };
-    cursor_skip(entry, 4);
-    const uint8_t *bytes = cursor_bytes(entry, BUILD_ID_BYTES);
-    uint8_t size = cursor_u8(entry);
-    cursor_skip(entry, 3);
-    const char *found = cursor_cstr(entry);
-    if (!found || strcmp(found, name) != 0)
-        return false;
-    id->size = misc & HAS_SIZE && size && size <= BUILD_ID_BYTES ? size : BUILD_ID_BYTES;
-    memcpy(id->bytes, bytes, id->size);
-    return true;
-}
-
 void native_build_id_of(const struct perf_file *file, const char *name, struct build_id *id)
 {
     const struct perf_feature *feature = perf_features_find(&file->features, PERF_FEATURE_BUILD_ID);
     if (!feature)
         return;
-    struct byte_cursor cursor = byte_cursor_over(feature->bytes, feature->size, false);
-    while (cursor_left(&cursor)) {
-        cursor_u32(&cursor);
-        uint16_t misc = cursor_u16(&cursor), size = cursor_u16(&cursor);
-        const uint8_t *bytes = size < PERF_RECORD_HEADER_BYTES
-                                   ? NULL
-                                   : cursor_bytes(&cursor, size - (size_t)PERF_RECORD_HEADER_BYTES);
-        if (!bytes)
-            return;
-        struct byte_cursor entry =
-            byte_cursor_over(bytes, size - (size_t)PERF_RECORD_HEADER_BYTES, false);
-        if (take_build_id(&entry, misc, name, id))
-            return;
+    struct byte_cursor entries = build_id_table_over(feature);
+    struct build_id_entry entry;
+    while (build_id_table_next(&entries, &entry)) {
+        if (!entry.name || strcmp(entry.name, name) != 0)
+            continue;
+        id->size = (uint8_t)entry.build_id_bytes;
+        memcpy(id->bytes, entry.build_id, id->size);
+        return;
     }
 }
 

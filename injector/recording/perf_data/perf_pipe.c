@@ -5,6 +5,7 @@
 #include "injector/files/interruption.h"
 
 #include "injector/arrays/array.h"
+#include "injector/recording/perf_data/build_id_table.h"
 #include "injector/recording/perf_data/perf_format.h"
 #include "injector/recording/perf_data/perf_plain.h"
 #include "jitdump/format/byte_cursor.h"
@@ -226,26 +227,23 @@ static int write_tracing_data(const struct pipe_writer *writer, const uint8_t *c
 
 /* The entries of the section are records but for their type.  perf 7 refuses one whose size is no
  * multiple of 8, and itself writes such entries into files. */
-static int write_build_ids(const struct pipe_writer *writer, const uint8_t *contents, size_t bytes)
+static int write_build_ids(const struct pipe_writer *writer, const struct perf_feature *feature)
 {
     static const uint8_t padding[8];
-    struct byte_cursor cursor = byte_cursor_over(contents, bytes, false);
-    while (cursor_left(&cursor) >= PERF_RECORD_HEADER_BYTES) {
-        struct byte_cursor entry = cursor;
-        cursor_skip(&entry, 4);
-        uint16_t misc = cursor_u16(&entry), size = cursor_u16(&entry);
-        const uint8_t *record = cursor_bytes(&cursor, size);
-        size_t padded = (size + 7u) / 8 * 8;
+    struct byte_cursor entries = build_id_table_over(feature);
+    struct build_id_entry entry;
+    while (build_id_table_next(&entries, &entry)) {
+        size_t padded = (entry.size + 7u) / 8 * 8;
         uint8_t header[PERF_RECORD_HEADER_BYTES];
         struct byte_sink sink = byte_sink_over(header, sizeof header);
-        if (!record || size < PERF_RECORD_HEADER_BYTES || padded > UINT16_MAX)
+        if (padded > UINT16_MAX)
             return 0;
         sink_u32(&sink, PERF_RECORD_HEADER_BUILD_ID);
-        sink_u16(&sink, misc);
+        sink_u16(&sink, entry.misc);
         sink_u16(&sink, (uint16_t)padded);
         if (write_bytes(writer, header, sizeof header) ||
-            write_bytes(writer, record + sizeof header, size - sizeof header) ||
-            write_bytes(writer, padding, padded - size))
+            write_bytes(writer, entry.bytes + sizeof header, entry.size - sizeof header) ||
+            write_bytes(writer, padding, padded - entry.size))
             return -1;
     }
     return 0;
@@ -259,7 +257,7 @@ static int write_feature(const struct pipe_writer *writer, const struct perf_fea
     if (feature->bit == PERF_FEATURE_TRACING_DATA)
         return write_tracing_data(writer, feature->bytes, feature->size);
     if (feature->bit == PERF_FEATURE_BUILD_ID)
-        return write_build_ids(writer, feature->bytes, feature->size);
+        return write_build_ids(writer, feature);
     if (feature->bit == PERF_FEATURE_AUXTRACE || feature->size == 0)
         return 0; /* an index of file offsets */
     if (feature->bit > PERF_FEATURE_OLD_LAST)
