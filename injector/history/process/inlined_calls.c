@@ -5,6 +5,7 @@
 #include "injector/history/process/unused_addresses.h"
 #include "injector/log/code/jit_name.h"
 #include "jitdump/format/byte_sink.h"
+#include "jitdump/format/jitdump_format.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -12,7 +13,7 @@
 
 /* Names are looked up without their mark. */
 static const char mark[] = " (inlined)";
-enum { MARK_BYTES = sizeof mark - 1, ENTRY_BYTES = 16 };
+enum { MARK_BYTES = sizeof mark - 1 };
 
 /* ---- Names ---- */
 
@@ -74,14 +75,11 @@ static int make_entry(struct inlined_name *name)
 {
     if (!name->file)
         return 0;
-    const size_t bytes = ENTRY_BYTES + strlen(name->file) + 1;
+    const size_t file_bytes = strlen(name->file), bytes = JR_DEBUG_ENTRY_BYTES + file_bytes + 1;
     struct byte_sink sink = byte_sink_over(malloc(bytes), bytes);
     if (!sink.data)
         return -1;
-    sink_u64(&sink, 0);
-    sink_u32(&sink, name->line);
-    sink_u32(&sink, 0);
-    sink_bytes(&sink, name->file, bytes - ENTRY_BYTES);
+    jit_debug_entry_put(&sink, 0, name->line, name->file, file_bytes);
     name->entry = sink.data;
     name->entries = (struct jit_debug_info){
         .nr_entry = 1, .entries = sink.data, .entries_bytes = bytes, .big_endian = sink.big_endian};

@@ -5,10 +5,9 @@
 #include "injector/arrays/bisect.h"
 #include "injector/log/clock/jit_clock.h"
 #include "jitdump/format/byte_sink.h"
+#include "jitdump/format/jitdump_format.h"
 
 #include <string.h>
-
-enum { ENTRY_BYTES = 16 }; /* of a line's, and the file's name with its NUL */
 
 /* ---- Adding ---- */
 
@@ -98,22 +97,12 @@ uint64_t interpreted_offset(const struct interpreted_function *function, uint64_
 
 /* ---- Lines ---- */
 
-static void put_entry(struct byte_sink *sink, uint64_t offset, uint32_t line,
-                      const struct jit_interpreted *record)
-{
-    sink_u64(sink, offset);
-    sink_u32(sink, line);
-    sink_u32(sink, 0);
-    sink_bytes(sink, record->file, record->file_bytes);
-    sink_u8(sink, 0);
-}
-
 /* The rows as the entries of a record, the last of them for the address that has no line. */
 static struct byte_sink make_entries(const struct jit_interpreted *record,
                                      struct line_extent *extent, uint32_t *count)
 {
     const size_t bytes =
-        ((size_t)record->nr_line + 1) * (ENTRY_BYTES + (size_t)record->file_bytes + 1);
+        ((size_t)record->nr_line + 1) * (JR_DEBUG_ENTRY_BYTES + (size_t)record->file_bytes + 1);
     struct byte_sink sink = byte_sink_over(malloc(bytes), bytes);
     struct byte_cursor rows = jit_interpreted_rows(record);
     struct jit_position row = {0, 0};
@@ -121,12 +110,13 @@ static struct byte_sink make_entries(const struct jit_interpreted *record,
     *count = 0;
     for (uint32_t i = 0; sink.data && i < record->nr_line && jit_position_next(&rows, record, &row);
          i++, ++*count) {
-        put_entry(&sink, row.offset, row.line, record);
+        jit_debug_entry_put(&sink, row.offset, row.line, record->file, record->file_bytes);
         line_extent_add(extent, row.offset, row.line);
     }
     if (!sink.data)
         return sink;
-    put_entry(&sink, record->position_bytes + UINT64_C(1), 0, record);
+    jit_debug_entry_put(&sink, record->position_bytes + UINT64_C(1), 0, record->file,
+                        record->file_bytes);
     line_extent_add(extent, record->position_bytes + INT64_C(1), false);
     ++*count;
     return sink;

@@ -255,6 +255,16 @@ bool jit_debug_entry_next(const struct jit_debug_info *info, size_t *at,
     return !cursor.failed;
 }
 
+void jit_debug_entry_put(struct byte_sink *sink, uint64_t addr, uint32_t line, const char *name,
+                         size_t bytes)
+{
+    sink_u64(sink, addr);
+    sink_u32(sink, line);
+    sink_u32(sink, 0);
+    sink_bytes(sink, name, bytes);
+    sink_u8(sink, 0);
+}
+
 bool jit_record_has_time(uint32_t id)
 {
     return id != JIT_FILLER && id != JIT_HEADER && id != JIT_CODE_HISTORY;

@@ -9,6 +9,7 @@
 #include "injector/log/jitdump/jit_inline.h"
 #include "injector/log/jitdump/jit_interpreted.h"
 #include "jitdump/format/byte_cursor.h"
+#include "jitdump/format/byte_sink.h"
 #include "jitdump/format/jitdump_format.h"
 
 #include <stdbool.h>
@@ -109,6 +110,11 @@ const char *jit_record_check(const struct jit_record *record);
 /* Entry after entry of a DEBUG_INFO: *AT starts at 0.  Returns false when an entry does not fit. */
 bool jit_debug_entry_next(const struct jit_debug_info *info, size_t *at,
                           struct jit_debug_entry *entry);
+
+/* Write one, without a discriminator, whose name is the BYTES at NAME: JR_DEBUG_ENTRY_BYTES and
+ * these and a NUL. */
+void jit_debug_entry_put(struct byte_sink *sink, uint64_t addr, uint32_t line, const char *name,
+                         size_t bytes);
 
 /* Whether the time of a record with that id is the time of something that the process did.  FILLERs
  * and headers have no such time.  The time of HISTORY is the time of the records that follow. */
