@@ -106,20 +106,6 @@ static int read_file(struct marker_spans *spans, const char *path, uint32_t pid,
     return 0;
 }
 
-/* A file that a process maps twice, or whose children map it too, has its spans once. */
-static bool was_read(const struct records *records, size_t number)
-{
-    const struct perf_map *map = &records->maps[number].map;
-    for (size_t i = 0; i < number; i++) {
-        const struct perf_map *other = &records->maps[i].map;
-        uint32_t pid, tid;
-        if (marker_file_named(other->filename, &pid, &tid) &&
-            strcmp(other->filename, map->filename) == 0)
-            return true;
-    }
-    return false;
-}
-
 /* Where perfjit record keeps the file NAME of the recording PATH, to be freed; NULL without memory.
  */
 static char *kept_path(const char *path, const char *name)
@@ -138,8 +124,7 @@ static int read_mapped(struct marker_spans *spans, const struct records *records
 {
     const struct perf_map *map = &records->maps[number].map;
     uint32_t pid, tid;
-    if (!marker_file_named(map->filename, &pid, &tid) || was_read(records, number))
-        return 0;
+    marker_file_named(map->filename, &pid, &tid);
     char *path = mapped_path(root ? root : "", map->filename);
     char *kept = kept_path(records->file->path, map->filename);
     int result = path && kept ? 0 : report_failure(findings, "out of memory");
@@ -152,14 +137,68 @@ static int read_mapped(struct marker_spans *spans, const struct records *records
     return result;
 }
 
+/* Maps of marker files. */
+struct marker_maps {
+    size_t *numbers, count, capacity;
+};
+
+static int compare_names(const void *left, const void *right, void *argument)
+{
+    const struct recorded_map *maps = argument;
+    const size_t a = *(const size_t *)left, b = *(const size_t *)right;
+    const int order = strcmp(maps[a].map.filename, maps[b].map.filename);
+    return order ? order : a < b ? -1 : a > b;
+}
+
+static int compare_numbers(const void *left, const void *right)
+{
+    const size_t a = *(const size_t *)left, b = *(const size_t *)right;
+    return a < b ? -1 : a > b;
+}
+
+/* A file that a process maps twice, or whose children map it too, has its spans once: the first map
+ * of each, in order.  Returns 0, or -1 without memory. */
+static int find_maps(struct marker_maps *found, const struct records *records)
+{
+    const struct recorded_map *maps = records->maps;
+    size_t kept = 0;
+    for (size_t i = 0; i < records->map_count; i++) {
+        uint32_t pid, tid;
+        if (!marker_file_named(maps[i].map.filename, &pid, &tid))
+            continue;
+        if (array_reserve(found->numbers, found->count, found->capacity))
+            return -1;
+        found->numbers[found->count++] = i;
+    }
+    if (!found->count)
+        return 0;
+    qsort_r(found->numbers, found->count, sizeof *found->numbers, compare_names, records->maps);
+    for (size_t i = 0; i < found->count; i++)
+        if (i == 0 || strcmp(maps[found->numbers[i]].map.filename,
+                             maps[found->numbers[kept - 1]].map.filename) != 0)
+            found->numbers[kept++] = found->numbers[i];
+    found->count = kept;
+    qsort(found->numbers, found->count, sizeof *found->numbers, compare_numbers);
+    return 0;
+}
+
+static int read_all_mapped(struct marker_spans *spans, const struct records *records,
+                           const char *root, struct findings *findings)
+{
+    struct marker_maps found = {.count = 0};
+    int result = find_maps(&found, records) ? report_failure(findings, "out of memory") : 0;
+    for (size_t i = 0; !result && i < found.count; i++)
+        result = read_mapped(spans, records, found.numbers[i], root, findings);
+    free(found.numbers);
+    return result;
+}
+
 int marker_spans_read(struct marker_spans *spans, const struct records *records, const char *root,
                       const char *given, struct findings *findings)
 {
     uint32_t pid = 0, tid = 0;
-    int result = 0;
     *spans = (struct marker_spans){.count = 0};
-    for (size_t i = 0; !result && i < records->map_count; i++)
-        result = read_mapped(spans, records, i, root, findings);
+    int result = read_all_mapped(spans, records, root, findings);
     if (result || !given)
         return result;
     if (!marker_file_named(given, &pid, &tid))
