@@ -2,9 +2,9 @@
 #include "injector/profile/profile_choice.h"
 
 #include "injector/recording/host/recording_host.h"
+#include "injector/text/name_pattern.h"
 
 #include <ctype.h>
-#include <fnmatch.h>
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
@@ -285,7 +285,22 @@ static bool is_named(const char *word, uint32_t number, const char *name)
     const unsigned long wanted = strtoul(word, &end, 10);
     if (isdigit((unsigned char)*word) && !*end)
         return number && wanted == number;
-    return strcmp(word, name) == 0 || fnmatch(word, name, 0) == 0;
+    return name_is_as(name, word);
+}
+
+/* Add up to MOST characters of NAME, and NUMBER unless it is 0, to the list TEXT, which has room
+ * for BYTES.  Returns false if it is full: then it ends in dots. */
+static bool list_add(char *text, size_t bytes, const char *name, int most, uint32_t number)
+{
+    enum { ENTRY_BYTES = 64 };
+    const size_t used = strlen(text);
+    if (used + ENTRY_BYTES > bytes) {
+        snprintf(text + used, bytes - used, ", ...");
+        return false;
+    }
+    snprintf(text + used, bytes - used, number ? "%s%.*s %" PRIu32 : "%s%.*s", used ? ", " : "",
+             most, name, number);
+    return true;
 }
 
 /* The names and numbers of the threads, or processes, for a person, without those that were listed
@@ -297,16 +312,12 @@ static void list_names(const struct call_profile *profile, bool processes, char 
         const struct profile_thread *thread = &profile->threads[i];
         const struct profile_thread *before = i ? thread - 1 : NULL;
         const uint32_t number = processes ? thread->pid : thread->tid;
-        const size_t used = strlen(text);
         if (before && processes && before->pid == number && before->process == thread->process)
             continue;
-        if (used + 64 > bytes) {
-            snprintf(text + used, bytes - used, ", ...");
+        if (!list_add(text, bytes,
+                      call_profile_string(profile, processes ? thread->process : thread->name), 32,
+                      number))
             return;
-        }
-        snprintf(text + used, bytes - used, number ? "%s%.32s %" PRIu32 : "%s%.32s",
-                 used ? ", " : "",
-                 call_profile_string(profile, processes ? thread->process : thread->name), number);
     }
 }
 
@@ -346,16 +357,11 @@ static void list_spans(const struct call_profile *profile, char *text, size_t by
     text[0] = '\0';
     for (size_t i = 0; listed && i < profile->span_count; i++) {
         const uint32_t name = profile->spans[i].name;
-        const size_t used = strlen(text);
         if (listed[name])
             continue;
         listed[name] = true;
-        if (used + 64 > bytes) {
-            snprintf(text + used, bytes - used, ", ...");
+        if (!list_add(text, bytes, call_profile_string(profile, name), 48, 0))
             break;
-        }
-        snprintf(text + used, bytes - used, "%s%.48s", used ? ", " : "",
-                 call_profile_string(profile, name));
     }
     free(listed);
 }

@@ -3,8 +3,8 @@
 
 #include "injector/arrays/array.h"
 #include "injector/arrays/bisect.h"
+#include "injector/text/name_pattern.h"
 
-#include <fnmatch.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -46,8 +46,7 @@ static bool *find_names(const struct call_profile *profile, const char *name, bo
     bool *wanted = calloc(profile->string_count + 1, sizeof *wanted);
     for (size_t i = 0; wanted && i < profile->span_count; i++) {
         const uint32_t number = profile->spans[i].name;
-        const char *text = call_profile_string(profile, number);
-        wanted[number] = wanted[number] || strcmp(text, name) == 0 || fnmatch(name, text, 0) == 0;
+        wanted[number] = wanted[number] || name_is_as(call_profile_string(profile, number), name);
         *found |= wanted[number];
     }
     return wanted;
