@@ -63,29 +63,12 @@ static size_t put_raw(uint8_t *bytes, size_t size, uint64_t nr, const uint64_t *
     return sink.size;
 }
 
-static void put_name(struct byte_sink *sink, const char *name)
-{
-    sink_zeros(sink, BUILT_ATTR_BYTES);
-    sink_u32(sink, 0);
-    sink_u32(sink, 24);
-    sink_bytes(sink, name, strlen(name));
-    sink_zeros(sink, 24 - strlen(name));
-}
-
 /* Names of both events; NULL: none. */
 static void finish(const char *name)
 {
-    struct byte_sink *sink = &built.sink;
     profile_end_records(&built);
-    if (name) {
-        sink_u64(sink, sink->size + PERF_SECTION_BYTES);
-        sink_u64(sink, 8 + EVENTS * (BUILT_ATTR_BYTES + 8 + 24));
-        sink_u32(sink, EVENTS);
-        sink_u32(sink, BUILT_ATTR_BYTES);
-        put_name(sink, "cpu-clock");
-        put_name(sink, name);
-        profile_set_u64(&built, PERF_HEADER_FEATURES, UINT64_C(1) << PERF_FEATURE_EVENT_DESC);
-    }
+    if (name)
+        profile_put_names(&built, (const char *[EVENTS]){"cpu-clock", name}, EVENTS);
     open_built_profile(&built, &file);
     struct perf_walk walk = perf_walk_begin(&file);
     assert_true(perf_walk_next(&walk, &record, NULL));

@@ -195,6 +195,27 @@ static inline void profile_end_records(struct profile_builder *profile)
     profile_set_u64(profile, PERF_HEADER_DATA + 8, profile->records_end - profile->records_start);
 }
 
+/* After the records: the only feature, with the NAMES, shorter than 24 characters, of COUNT events.
+ */
+static inline void profile_put_names(struct profile_builder *profile, const char *const names[],
+                                     uint32_t count)
+{
+    enum { NAME_BYTES = 24 };
+    struct byte_sink *sink = &profile->sink;
+    sink_u64(sink, sink->size + PERF_SECTION_BYTES);
+    sink_u64(sink, 8 + count * (BUILT_ATTR_BYTES + 8 + NAME_BYTES));
+    sink_u32(sink, count);
+    sink_u32(sink, BUILT_ATTR_BYTES);
+    for (uint32_t i = 0; i < count; i++) {
+        sink_zeros(sink, BUILT_ATTR_BYTES);
+        sink_u32(sink, 0);
+        sink_u32(sink, NAME_BYTES);
+        sink_bytes(sink, names[i], strlen(names[i]));
+        sink_zeros(sink, NAME_BYTES - strlen(names[i]));
+    }
+    profile_set_u64(profile, PERF_HEADER_FEATURES, UINT64_C(1) << PERF_FEATURE_EVENT_DESC);
+}
+
 /* The KEPT first of these feature sections: 3, 13 and, if there are TRACES, an index of them:
  * {offset, size} each. */
 static inline void profile_features_first(struct profile_builder *profile,

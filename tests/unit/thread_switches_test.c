@@ -110,27 +110,11 @@ static void task(uint32_t type, uint32_t tid, uint64_t time_ns)
     profile_end_record(&built, start);
 }
 
-static void put_name(struct byte_sink *sink, const char *name)
-{
-    sink_zeros(sink, BUILT_ATTR_BYTES);
-    sink_u32(sink, 0);
-    sink_u32(sink, 24);
-    sink_bytes(sink, name, strlen(name));
-    sink_zeros(sink, 24 - strlen(name));
-}
-
 /* Read it; the second event's NAME is that. */
 static void read_as(const char *name)
 {
-    struct byte_sink *sink = &built.sink;
     profile_end_records(&built);
-    sink_u64(sink, sink->size + PERF_SECTION_BYTES);
-    sink_u64(sink, 8 + EVENTS * (BUILT_ATTR_BYTES + 8 + 24));
-    sink_u32(sink, EVENTS);
-    sink_u32(sink, BUILT_ATTR_BYTES);
-    put_name(sink, "cpu-clock");
-    put_name(sink, name);
-    profile_set_u64(&built, PERF_HEADER_FEATURES, UINT64_C(1) << PERF_FEATURE_EVENT_DESC);
+    profile_put_names(&built, (const char *[EVENTS]){"cpu-clock", name}, EVENTS);
     open_built_profile(&built, &file);
     assert_int_equal(thread_switches_read(&switches, &file), 0);
 }
