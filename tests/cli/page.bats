@@ -26,7 +26,7 @@ setup() {
     for form in node unwound; do
         perfjit flamegraph -q -o own.html $form
         data own.html >own.json
-        cat "$here"/../../injector/profile/flamegraph/page/{profile,tree,tiers,search,format}.js >model.js
+        cat "$here"/../../injector/profile/flamegraph/page/{profile,tree,tiers,search,format}.js "$here"/page_model.js >model.js
         echo "$time_boxes" >>model.js
         cat >>model.js <<'END'
 const profile = openProfile(JSON.parse(require("fs").readFileSync("own.json")));
@@ -71,7 +71,7 @@ END
 
 @test "with every filter, range, thread and weight the page's sum is the report's, in node" {
     local weight form range thread total sums
-    cat "$here"/../../injector/profile/flamegraph/page/{profile,tree,tiers,search,format,filter,strip}.js >sums.js
+    cat "$here"/../../injector/profile/flamegraph/page/{profile,tree,tiers,search,format,filter,strip}.js "$here"/page_model.js >sums.js
     cat >>sums.js <<'END'
 const [file, ...asked] = process.argv.slice(2), profile = openProfile(JSON.parse(require("fs").readFileSync(file))), scopes = scopesOf(profile);
 if (!asked.length) { // what to ask for: ranges that begin and end at odd places, and at samples
@@ -115,7 +115,7 @@ END
         --interrupt-budget-factor-for-feedback-allocation=4000 --interrupt-budget-for-feedback-allocation=40000000 tiers.js
     perfjit flamegraph -q -o tiers.html tiers
     data tiers.html >tiers.json
-    cat "$here"/../../injector/profile/flamegraph/page/{profile,tree,tiers}.js >model.js
+    cat "$here"/../../injector/profile/flamegraph/page/{profile,tree,tiers}.js "$here"/page_model.js >model.js
     echo "$time_boxes" >>model.js
     cat >>model.js <<'END'
 const profile = openProfile(JSON.parse(require("fs").readFileSync("tiers.json")));
@@ -167,7 +167,7 @@ END
 }
 
 @test "moments are tier-ups, deopts that two samples show, and collections of all threads" {
-    cat "$here"/../../injector/profile/flamegraph/page/{profile,tree,tiers,moments,format,strip}.js >model.js
+    cat "$here"/../../injector/profile/flamegraph/page/{profile,tree,tiers,moments,format,strip}.js "$here"/page_model.js >model.js
     cat >>model.js <<'END'
 // f as bytecode, Sparkplug and TurboFan; g calls it; a frame of a collector
 const frames = { name: [1, 1, 1, 2, 3], module: [0, 0, 0, 0, 0], file: [0, 0, 0, 0, 0], line: [0, 0, 0, 0, 0], column: [0, 0, 0, 0, 0], tier: [4, 5, 6, 0, 0], rank: [1, 2, 4, 0, 0], kind: [1, 0, 0, 0, 2], inlined: [0, 0, 0, 0, 0] };
@@ -224,7 +224,7 @@ END
 }
 
 @test "what a frame has no time for comes with the next ones, and is the same in the end" {
-    cat "$here"/../../injector/profile/flamegraph/page/{profile,tree,tiers}.js >model.js
+    cat "$here"/../../injector/profile/flamegraph/page/{profile,tree,tiers}.js "$here"/page_model.js >model.js
     many_stacks >>model.js
     cat >>model.js <<'END'
 const profile = openProfile(many), scope = scopesOf(profile)[0];
@@ -258,7 +258,7 @@ END
 }
 
 @test "what is hidden and folded keeps the sums of all callers, on both sides of a difference" {
-    cat "$here"/../../injector/profile/flamegraph/page/{profile,tree,tiers,filter}.js >model.js
+    cat "$here"/../../injector/profile/flamegraph/page/{profile,tree,tiers,filter}.js "$here"/page_model.js >model.js
     many_stacks >>model.js
     cat >>model.js <<'END'
 const check = (what, isSo) => { if (!isSo) throw new Error(what); };

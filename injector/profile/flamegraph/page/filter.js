@@ -39,10 +39,6 @@ function* ownerSteps(profile) {
     return owners;
 }
 
-function ownersOf(profile) {
-    return profile.owners = profile.owners || finish(ownerSteps(profile));
-}
-
 // PROFILE without the frames that HIDE names, folded as FOLD says; itself if there is nothing to do. hidden: by frame, what hides it.
 function* filterSteps(profile, hide, fold) {
     if (!hide.length && !fold.length) return profile;
@@ -93,10 +89,6 @@ function* filterSteps(profile, hide, fold) {
     const node = new Int32Array(profile.samples.node.length);
     for (let i = 0; i < node.length; i++) node[i] = to[profile.samples.node[i]];
     return { ...profile, difference, nodes, samples: { ...profile.samples, node }, depths: depths.slice(0, made), children: null, outermost: null, timeRows: null, hidden, isMerged, source: profile };
-}
-
-function filterProfile(profile, hide, fold) {
-    return finish(filterSteps(profile, hide, fold));
 }
 
 // The values of both sides by the nodes that TO leads to, of which PARENTS are the callers: what each node has itself, added up anew.

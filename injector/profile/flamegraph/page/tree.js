@@ -107,10 +107,6 @@ function callsOf(profile, frame) {
     return calls;
 }
 
-function invertedTree(profile, scope) {
-    return finish(invertedTreeSteps(profile, scope));
-}
-
 function expand(profile, tree, node, room) {
     if (tree.isExpanded[node]) return;
     tree.isExpanded[node] = 1;
@@ -333,22 +329,4 @@ function stackOf(profile, node) {
     const stack = [];
     for (; node; node = profile.nodes.parent[node]) stack.push(profile.nodes.frame[node]);
     return stack.reverse();
-}
-
-// Self and total time of each function, by name and place: recursion counts once. As perfjit report has them.
-function functionTotals(profile, scope) {
-    const tree = flameTree(profile, scope), functions = functionsOf(profile);
-    const key = (frame) => functions[frame];
-    const totals = new Map();
-    for (let i = 1; i < tree.count; i++) {
-        if (!tree.total[i]) continue;
-        const own = key(tree.frame[i]);
-        if (!totals.has(own)) totals.set(own, { name: frameName(profile, tree.frame[i]), self: 0, total: 0 });
-        const sums = totals.get(own);
-        sums.self += tree.self[i];
-        let outer = tree.parent[i];
-        while (outer > 0 && key(tree.frame[outer]) !== own) outer = tree.parent[outer];
-        if (outer <= 0) sums.total += tree.total[i];
-    }
-    return totals;
 }
