@@ -191,8 +191,10 @@ bomb() {
     /usr/bin/python3 - "$2" "$3" >section <<'END'
 import struct, sys, zlib
 kind, size, block = sys.argv[1], int(sys.argv[2]) << 20, bytes(1 << 20)
-packer = zlib.compressobj(9)
-stream = b"".join(packer.compress(block) for _ in range(size // len(block))) + packer.flush()
+# A MiB of zeros is packed once: after a full flush the same bytes follow each other.  So Adler-32 of n zeros is n and 1.
+packer = zlib.compressobj(9, zlib.DEFLATED, -15)
+packed = packer.compress(block) + packer.flush(zlib.Z_FULL_FLUSH)
+stream = b"\x78\xda" + packed * (size >> 20) + packer.flush() + struct.pack(">HH", size % 65521, 1)
 head = b"ZLIB" + struct.pack(">Q", size) if kind == "old" else struct.pack("<IIQQ", 1, 0, size, 1)
 sys.stdout.buffer.write(head + stream)
 END

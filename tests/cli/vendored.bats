@@ -123,7 +123,7 @@ same_dumps() {
             printf '#include <stdio.h>\n#include <stdlib.h>\n#include <string.h>\n' >unity.c
             [ $standard = c11 ] || printf '#include <%s.h>\n' fcntl sys/mman sys/stat pthread signal time unistd >>unity.c
             printf '#include "%s.c"\nint main(void) { return 0; }\n' $library >>unity.c
-            gcc -std=$standard "${warnings[@]}" -I"$dist" -o unity unity.c -pthread
+            gcc -std=$standard "${warnings[@]}" -I"$dist" -fsyntax-only unity.c
             sed -i "s,#include \"$library.c\",#include <$library/$library.h>\n&," unity.c # its inline calls are there already
             gcc -std=$standard "${warnings[@]}" -O2 -D_FORTIFY_SOURCE=2 -I"$dist" -o unity unity.c -pthread
         done
