@@ -265,10 +265,10 @@ static bool let_undo(void)
     pid_t keeper = getpid() == own.owner ? own.keeper : 0;
     if (keeper <= 0)
         return true;
-    own.keeper = 0;
     bool told = send(own.keeper_fd, "u", 1, MSG_NOSIGNAL) == 1;
     while (waitpid(keeper, NULL, 0) < 0 && errno == EINTR)
         continue;
+    own.keeper = 0; /* not before: a signal that ends the program meanwhile waits, too */
     return told;
 }
 
@@ -311,6 +311,22 @@ static int start_keeper(void)
 
 /* ---- This program's ---- */
 
+static sigset_t before_hold;
+
+void undo_list_hold(void)
+{
+    sigset_t ending;
+    sigemptyset(&ending);
+    for (size_t i = 0; i < sizeof ending_signals / sizeof ending_signals[0]; i++)
+        sigaddset(&ending, ending_signals[i]);
+    sigprocmask(SIG_BLOCK, &ending, &before_hold);
+}
+
+void undo_list_release(void)
+{
+    sigprocmask(SIG_SETMASK, &before_hold, NULL);
+}
+
 static void forget_list(void)
 {
     if (own.path)
@@ -322,12 +338,8 @@ static void forget_list(void)
     own.fd = -1;
 }
 
-void undo_list_begin(void)
+static void begin_list(void)
 {
-    if (own.path)
-        return;
-    learn_own_kinds();
-    undo_left(temporary_place());
     if (asprintf(&own.path, "%s/%sXXXXXX", temporary_place(), prefix) < 0) {
         own.path = NULL;
         return;
@@ -341,6 +353,17 @@ void undo_list_begin(void)
     }
     take_signals();
     atexit(undo_list_end);
+}
+
+void undo_list_begin(void)
+{
+    if (own.path)
+        return;
+    learn_own_kinds();
+    undo_left(temporary_place());
+    undo_list_hold();
+    begin_list();
+    undo_list_release();
 }
 
 /* Put TEXT, owned from now on, or NULL without memory, at the end of the list, in one write: a

@@ -22,6 +22,11 @@ void undo_list_learn(const char *name, undo_step *step);
 /* Begin this program's list, once, and do what earlier programs left to do. */
 void undo_list_begin(void);
 
+/* The signals that end this program wait until undo_list_release: between the making of a thing and
+ * its place on the list.  Not one in the other. */
+void undo_list_hold(void);
+void undo_list_release(void);
+
 /* Add a thing of the kind NAME that TEXT describes.  Returns its number, or 0: there is no list. */
 uint64_t undo_list_add(const char *name, const char *text);
 

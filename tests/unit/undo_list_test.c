@@ -105,6 +105,34 @@ static void test_whatever_ends_the_program(void **state)
     }
 }
 
+/* From the first file on, a signal that ends the program has it removed.  The moments are those
+ * between a fork and the end of the beginning. */
+static void test_a_signal_while_the_list_begins(void **state)
+{
+    enum { MOMENTS = 200, STEP_NS = 10000 };
+    (void)state;
+    for (long i = 0; i < MOMENTS; i++) {
+        int ready[2];
+        char byte;
+        assert_int_equal(pipe(ready), 0);
+        pid_t child = fork();
+        if (child == 0) {
+            signal(SIGHUP, SIG_DFL);
+            close(ready[0]);
+            close(ready[1]);
+            undo_list_begin();
+            exit(EXIT_SUCCESS);
+        }
+        close(ready[1]);
+        assert_int_equal(read(ready[0], &byte, 1), 0);
+        close(ready[0]);
+        nanosleep(&(struct timespec){0, i * STEP_NS}, NULL);
+        kill(child, SIGHUP);
+        assert_int_equal(waitpid(child, NULL, 0), child);
+        assert_int_equal(lists(), 0);
+    }
+}
+
 /* ---- Lists that were left ---- */
 
 static void leave_list(const char *name, const char *first, const char *path)
@@ -187,6 +215,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_whatever_ends_the_program),
+        cmocka_unit_test(test_a_signal_while_the_list_begins),
         cmocka_unit_test(test_the_next_program_does_what_was_left),
         cmocka_unit_test(test_a_process_is_ended),
     };
