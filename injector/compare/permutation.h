@@ -18,8 +18,8 @@ struct permutation_runs {
     const double *values; /* run by run, those of the base first: one for each function */
     size_t functions, base, new;
     bool paired; /* run I of the base was in turn with run I of the new ones: as many of both */
-    bool
-        middle; /* not paired: a function counts by the middle of its runs as well as by the mean */
+    bool middle; /* not paired: a function counts by the middle of its runs where that is far surer
+                    than the mean */
 };
 
 /* For each function f, set P[f] to the share of labellings whose largest |z| is at least f's.  All
