@@ -69,8 +69,23 @@ static void take_number(const char *option, const char *argument, double most, d
                    printable_copy(argument));
 }
 
-static void take_pids(struct record_options *options, const char *argument,
-                      struct argp_state *state)
+static bool is_taken(const struct record_options *options, pid_t pid)
+{
+    size_t i = 0;
+    while (i < options->pid_count && options->pids[i] != pid)
+        i++;
+    return i < options->pid_count;
+}
+
+/* ARGUMENT is as long as the numbers that are taken from it, or longer. */
+static void write_pids(const struct record_options *options, char *argument)
+{
+    for (size_t i = 0; i < options->pid_count; i++)
+        argument += sprintf(argument, "%s%d", i ? "," : "", (int)options->pids[i]);
+}
+
+/* A process that is named twice is one: perf would sample it twice. */
+static void take_pids(struct record_options *options, char *argument, struct argp_state *state)
 {
     options->pid_text = argument;
     options->pid_count = 0;
@@ -81,11 +96,13 @@ static void take_pids(struct record_options *options, const char *argument,
             argp_error(state, "-p PID, or PID,PID,...: not '%s'", printable_copy(argument));
         if (options->pid_count == RECORD_PIDS_MOST)
             argp_error(state, "-p: at most %d processes", RECORD_PIDS_MOST);
-        options->pids[options->pid_count++] = (pid_t)pid;
+        if (!is_taken(options, (pid_t)pid))
+            options->pids[options->pid_count++] = (pid_t)pid;
         at = end;
         if (!*at)
-            return;
+            break;
     }
+    write_pids(options, argument);
 }
 
 static void take_runtime(struct record_options *options, const char *argument,

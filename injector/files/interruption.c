@@ -4,6 +4,7 @@
 #include "injector/arrays/array.h"
 #include "injector/files/undo_list.h"
 
+#include <poll.h>
 #include <signal.h>
 #include <stdint.h>
 #include <stdlib.h>
@@ -70,6 +71,15 @@ static void replace_page(int number, siginfo_t *info, void *context)
         mmap((void *)page, page_bytes, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0) ==
             MAP_FAILED)
         signal(number, SIG_DFL); /* and the instruction tries again */
+}
+
+void interruption_end_unread(void)
+{
+    struct pollfd reader = {.fd = STDERR_FILENO};
+    struct stat status;
+    if (fstat(STDERR_FILENO, &status) == 0 && S_ISFIFO(status.st_mode) &&
+        poll(&reader, 1, 0) == 1 && (reader.revents & POLLERR))
+        raise(SIGPIPE);
 }
 
 void interruption_watch_files(void)

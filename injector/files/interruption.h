@@ -16,6 +16,11 @@
 
 #include <sys/stat.h>
 
+/* End by SIGPIPE if standard error is a pipe that nobody reads any more.  For the start of a run
+ * that speaks at its end: what it did there would be told to nobody.  A SIGPIPE that is ignored, or
+ * blocked, ends nothing. */
+void interruption_end_unread(void);
+
 /* From now on no signal that a file causes ends the process. */
 void interruption_watch_files(void);
 

@@ -156,7 +156,59 @@ at_all_moments() {
     perfjit detach -q $served
 }
 
+@test "a process that is named twice is one: it is sampled once, and its dump goes" {
+    serve attach
+    attached=yes
+    mkdir run && cd run
+    "$BUILD/perfjit" record -o r --duration 0.3 -p "$served,$served,0$served" 2>../said
+    ! grep -q 'another perfjit' ../said || complain "$(cat ../said)"
+    [ -z "$(left)" ] || complain "$(left)"
+    # perf would open its events once more.
+    [ "$(perf script -i r.perf.data -F tid,time 2>/dev/null | sort | uniq -d | wc -l)" -eq 0 ] || complain "samples are there twice"
+}
+
+@test "nobody reads standard error: it ends before anything runs, but for -q" {
+    local unread='import os, signal, subprocess, sys
+read, write = os.pipe()
+os.close(read)
+sys.exit(-subprocess.run(sys.argv[1:], stderr=write, stdout=subprocess.DEVNULL, preexec_fn=lambda: signal.signal(signal.SIGPIPE, signal.SIG_DFL)).returncode)'
+    mkdir run && cd run
+    run python3 -c "$unread" "$BUILD/perfjit" record -e cpu-clock -o r -- touch it-ran
+    exits 13
+    run python3 -c "$unread" "$BUILD/perfjit" bench -e cpu-clock --runs 1 -o b.bench --new 'touch it-ran'
+    exits 13
+    [ -z "$(left)" ] && [ -z "$(ls)" ] || complain "$(left) $(ls)"
+    # shellcheck disable=SC2086 # words
+    run python3 -c "$unread" "$BUILD/perfjit" record -q -e cpu-clock -o r -- $program
+    exits 0
+    [ -e r.perf.data ]
+}
+
 # ---- Failures have names ----
+
+@test "perf ends before it has begun: how it ended is said" {
+    mkdir run && cd run
+    printf '#!/bin/sh\nexit 3\n' >../status.sh
+    # shellcheck disable=SC2016 # for that shell
+    printf '#!/bin/sh\nkill -SEGV $$\n' >../signal.sh
+    chmod +x ../status.sh ../signal.sh
+    run --separate-stderr "$BUILD/perfjit" record --perf ../status.sh -o r -- true
+    exits 1
+    says "it ended with status 3, and says nothing"
+    run --separate-stderr "$BUILD/perfjit" record --perf ../signal.sh -o r -- true
+    exits 1
+    says "signal 11 (Segmentation fault) ended it"
+    [ -z "$(left)" ] || complain "$(left)"
+}
+
+@test "a program that removes its dumps' directory: 3, and a recording" {
+    mkdir run && cd run
+    # shellcheck disable=SC2016 # for the inner shell
+    run --separate-stderr "$BUILD/perfjit" record -o r -- sh -c "$program >/dev/null; rm -r \"\$JITDUMPDIR\""
+    exits 3
+    says "dump missing"
+    [ -e r.perf.data ] && [ -z "$(left)" ] || complain "$(left)"
+}
 
 @test "a zombie, a directory that was removed, a disk that was full when perf was to end" {
     mkdir run && cd run
@@ -167,6 +219,13 @@ while open(f"/proc/{child}/stat").read().split()[2] != "Z": time.sleep(0.01)
 sys.exit(subprocess.run(sys.argv[1:] + [str(child)]).returncode)' "$BUILD/perfjit" record -o r -p
     exits 1
     says "is a zombie"
+    run --separate-stderr python3 -c 'import os, subprocess, sys, time
+child = os.fork()
+if child == 0: os._exit(0)
+while open(f"/proc/{child}/stat").read().split()[2] != "Z": time.sleep(0.01)
+sys.exit(subprocess.run(sys.argv[1:] + [str(child)]).returncode)' "$BUILD/perfjit" bt -p
+    exits 1
+    says "it has ended"
     mkdir gone
     # shellcheck disable=SC2016 # for the inner shell
     run --separate-stderr "$BUILD/perfjit" record -o gone/r -- sh -c "rm -r gone; exec $program"

@@ -1,6 +1,7 @@
 /* See live_snapshot.h. */
 #include "injector/debug/snapshot/live_snapshot.h"
 
+#include "injector/recording/host/live_process.h"
 #include "injector/recording/perf_data/perf_format.h"
 
 #include <dirent.h>
@@ -199,13 +200,23 @@ static void read_name(struct snapshot *snapshot)
 
 /* ---- The whole ---- */
 
+static int no_memory(const struct snapshot *snapshot, struct findings *findings)
+{
+    return report_failure(
+        findings, "process %" PRIu32 ": nothing is mapped in it: it has ended, or is the kernel's",
+        snapshot->pid);
+}
+
 static int fail(const struct snapshot *snapshot, struct findings *findings)
 {
-    const char *advice = errno == EPERM || errno == EACCES
-                             ? ": another program debugs it already, or it is another user's"
-                             : "";
+    const int cause = errno;
+    const bool is_refused = cause == EPERM || cause == EACCES;
+    if (is_refused && !live_process_goes_on(snapshot->pid)) /* a zombie can't be debugged */
+        return no_memory(snapshot, findings);
+    const char *advice =
+        is_refused ? ": another program debugs it already, or it is another user's" : "";
     return report_failure(findings, "process %" PRIu32 ": can't read it: %s%s", snapshot->pid,
-                          strerror(errno), advice);
+                          strerror(cause), advice);
 }
 
 /* All its threads stand still from here on. */
@@ -230,10 +241,7 @@ static int take(struct snapshot *snapshot, bool stacks, struct findings *finding
         copy_stack(snapshot, &snapshot->threads[i]);
     }
     if (!snapshot->map_count)
-        return report_failure(findings,
-                              "process %" PRIu32 ": nothing is mapped in it: it has "
-                              "ended, or is the kernel's",
-                              snapshot->pid);
+        return no_memory(snapshot, findings);
     return 0;
 }
 

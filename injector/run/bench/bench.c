@@ -572,6 +572,8 @@ int bench_all(const struct bench_options *options)
     struct findings findings = {.verbose = options->verbose, .quiet = options->quiet};
     struct bench_work work = {.options = options};
     set_streams(options);
+    if (!options->quiet)
+        interruption_end_unread();
     sigaction(SIGPIPE, NULL, &work.pipe);
     sigaction(SIGXFSZ, NULL, &work.size);
     interruption_hold_signals();

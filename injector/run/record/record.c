@@ -10,8 +10,8 @@
 #include "injector/files/undo_list.h"
 #include "injector/inject/image/earlier_result.h"
 #include "injector/inject/inject.h"
-#include "injector/log/spans/kept_spans.h"
 #include "injector/log/jitdump/dump_name.h"
+#include "injector/log/spans/kept_spans.h"
 #include "injector/recording/host/live_process.h"
 #include "injector/run/program/start_place.h"
 #include "injector/run/record/left_over.h"
@@ -371,7 +371,7 @@ void record_run_learn_undo(void)
 
 /* The file that perf writes, with a name of its own: another run may be at work here, or have left
  * its own on request. */
-static int make_raw(struct record_run *run, struct findings *findings)
+static int open_raw(struct record_run *run, struct findings *findings)
 {
     char number[8] = "", *path = NULL;
     int fd = -1;
@@ -392,7 +392,15 @@ static int make_raw(struct record_run *run, struct findings *findings)
     close(fd);
     run->raw = path;
     run->undo_raw = undo_list_add_path(path, NULL);
-    return add_undo_left(run, findings);
+    return 0;
+}
+
+static int make_raw(struct record_run *run, struct findings *findings)
+{
+    undo_list_hold();
+    int result = open_raw(run, findings);
+    undo_list_release();
+    return result || add_undo_left(run, findings) ? -1 : 0;
 }
 
 static bool is_dump(const char *path, void *context)
@@ -676,7 +684,8 @@ static int inject_it(struct record_run *run, struct record_output *output,
         options.request.unwritten = kept_records_source(&run->kept);
         options.quiet = run->options->quiet;
         options.verbose = run->options->verbose;
-        if (run->options->words &&
+        /* A program may remove the folder, and its dumps with it: they are missed one by one. */
+        if (run->options->words && access(run->folder.dumps, F_OK) == 0 &&
             recording_request_take(&options.request, KEY_V8_LOG, run->folder.dumps))
             report_failure(findings, "out of memory");
         else if (run->options->words && add_unmapped_dumps(run, output, &options))
@@ -799,6 +808,8 @@ int record_and_inject(const struct record_options *options)
     struct findings findings = {0};
     findings.verbose = options->verbose;
     findings.quiet = options->quiet;
+    if (!options->quiet)
+        interruption_end_unread();
     recorder_leave_quit();
     undo_list_begin();
     int result = name_output(&output, options, &findings) ||

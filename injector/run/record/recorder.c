@@ -356,8 +356,9 @@ static int end_perf(struct recording_run *run)
     return status;
 }
 
-/* perf reads each process's mappings, and may end without a word if it can't. */
-static void report_silence(const struct recording_run *run, struct findings *findings)
+/* perf reads each process's mappings, and may end without a word if it can't.  SIGINT and SIGKILL
+ * are what ended one that did not answer. */
+static void report_silence(const struct recording_run *run, int status, struct findings *findings)
 {
     char path[64];
     for (const char *pid = run->request->pids; pid && *pid; pid += *pid == ',') {
@@ -376,7 +377,16 @@ static void report_silence(const struct recording_run *run, struct findings *fin
             close(fd);
         pid += bytes;
     }
-    report_failure(findings, "perf record could not begin: it says nothing");
+    if (WIFSIGNALED(status) && WTERMSIG(status) != SIGINT && WTERMSIG(status) != SIGKILL)
+        report_failure(findings,
+                       "perf record could not begin: signal %d (%s) ended it, and it says nothing",
+                       WTERMSIG(status), strsignal(WTERMSIG(status)));
+    else if (WIFEXITED(status) && WEXITSTATUS(status))
+        report_failure(findings,
+                       "perf record could not begin: it ended with status %d, and says nothing",
+                       WEXITSTATUS(status));
+    else
+        report_failure(findings, "perf record could not begin: it says nothing");
 }
 
 static int perf_failed(struct recording_run *run, struct findings *findings)
@@ -391,7 +401,7 @@ static int perf_failed(struct recording_run *run, struct findings *findings)
     else if (said)
         report_failure(findings, "perf record could not begin: %s", said);
     else
-        report_silence(run, findings);
+        report_silence(run, status, findings);
     free(said);
     return -1;
 }
