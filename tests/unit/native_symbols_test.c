@@ -108,9 +108,20 @@ static void test_inlined_names(void **state)
 static void test_versions(void **state)
 {
     (void)state;
-    char *shown = native_name_shown("free@@GLIBC_2.2.5");
-    assert_string_equal(shown, "free");
-    free(shown);
+    static const char *const names[][2] = {
+        {"free@@GLIBC_2.2.5", "free"},
+        {"memcpy@plt", "memcpy"},
+        {"_ZN1a1fEv@@A_3.4", "a::f"},
+        {"_RNvNtCs4fqI2P2rA04_4acme5inner3run@plt", "acme::inner::run"},
+        {"?f@@YAXXZ", "?f@@YAXXZ"},
+        {"@f@8", "@f"},
+        {"", ""},
+    };
+    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
+        char *shown = native_name_shown(names[i][0]);
+        assert_string_equal(shown, names[i][1]);
+        free(shown);
+    }
 }
 
 int main(void)

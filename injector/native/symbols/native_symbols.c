@@ -171,10 +171,21 @@ static Dwarf_Die declared(const Dwarf_Die *function)
     return die;
 }
 
+/* How long SYMBOL is without its version or "@plt".  Windows' own names, as Wine has them, may
+ * begin with a sign. */
+static size_t own_bytes(const char *symbol)
+{
+    return *symbol == '?' ? strlen(symbol) : 1 + strcspn(symbol + 1, "@");
+}
+
 char *native_name_shown(const char *name)
 {
-    char *plain = demangle(name, DEMANGLED_MOST_BYTES);
-    return plain ? plain : strndup(name, strcspn(name, "@"));
+    char *own = *name ? strndup(name, own_bytes(name)) : strdup(name);
+    char *plain = own ? demangle(own, DEMANGLED_MOST_BYTES) : NULL;
+    if (!plain)
+        return own;
+    free(own);
+    return plain;
 }
 
 /* Put the name of SPACE; a function's symbol has those that it is in itself. */
