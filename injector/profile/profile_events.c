@@ -24,8 +24,6 @@ static uint64_t attr_field(const struct perf_file *file, size_t event, size_t at
 
 uint64_t profile_event_period(const struct perf_file *file, size_t event)
 {
-    if (attr_field(file, event, PERF_ATTR_FLAGS) & PERF_ATTR_FREQ)
-        return 0;
     return attr_field(file, event, PERF_ATTR_PERIOD);
 }
 

@@ -108,11 +108,27 @@ static void test_names_by_the_attribute(void **state)
     assert_named(PERF_TYPE_TRACEPOINT, 0, 0, "");
 }
 
+/* perf takes what stands there for the period, be it a frequency. */
+static void test_periods_that_samples_do_not_tell(void **state)
+{
+    uint8_t attr[PERF_ATTR_MIN_BYTES] = {0};
+    struct perf_event event = {.attr = {0, sizeof attr}};
+    const struct perf_file file = {
+        .data = attr, .size = sizeof attr, .events = &event, .event_count = 1};
+    (void)state;
+    assert_int_equal(profile_event_period(&file, 0), 0);
+    perf_put_u64(attr + PERF_ATTR_PERIOD, 4000);
+    assert_int_equal(profile_event_period(&file, 0), 4000);
+    perf_put_u64(attr + PERF_ATTR_FLAGS, PERF_ATTR_FREQ);
+    assert_int_equal(profile_event_period(&file, 0), 4000);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(test_as_many_events_as_samples),
                                        cmocka_unit_test(test_periods_that_add_up_stay),
                                        cmocka_unit_test(test_periods_that_can_not_be),
-                                       cmocka_unit_test(test_names_by_the_attribute)};
+                                       cmocka_unit_test(test_names_by_the_attribute),
+                                       cmocka_unit_test(test_periods_that_samples_do_not_tell)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
