@@ -183,4 +183,7 @@ sys.exit(not captured - 60 < start < captured + 3)' "$start" "$begun" || complai
         exits 2
         says "--width is a number from 100 to 100000"
     done
+    run --separate-stderr perfjit flamegraph --width 800 fp
+    exits 2
+    says "--width is for --svg: a page is as wide as its window"
 }
