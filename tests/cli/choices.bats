@@ -3,7 +3,7 @@
 load helper
 
 setup_file() {
-    require_perf || return 0
+    stored_alone || return 0
     cd "$BATS_FILE_TMPDIR" || return
     recording answers/tinyjit
     recording answers/node
@@ -14,7 +14,7 @@ setup_file() {
 }
 
 setup() {
-    require_perf
+    stored_alone
     cd "$BATS_FILE_TMPDIR" || return
 }
 
