@@ -62,6 +62,7 @@ static const struct {
     {"lambda_method#", ".NET: Expression.Compile, a counter"},
     {"[abi:v#]", "Numba: a counter of what was compiled"},
     {"TRACE_#", "LuaJIT: the number of the trace"},
+    {"TRACE #", "LuaJIT, by examples/adapters"},
     {"TRACE-#", "PHP: the number of the trace"},
     {"anonymous-#", "functions without a name that a runtime counts"},
     {"pid-#", "a process"},

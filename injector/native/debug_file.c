@@ -50,7 +50,7 @@ static bool read_name(struct elf_view *view, const char *section, const char **n
     const uint8_t *bytes = elf_view_section(view, section, &size, &addr);
     if (!bytes)
         return false;
-    *behind = byte_cursor_over(bytes, size, false);
+    *behind = byte_cursor_over(bytes, size, view->big_endian);
     *name = cursor_cstr(behind);
     return *name && **name;
 }

@@ -226,7 +226,7 @@ static void read_elf(struct elf_view *view)
     elf_version(EV_CURRENT);
     view->elf = elf_memory((char *)(uintptr_t)view->bytes, view->size);
     if (!view->elf || elf_kind(view->elf) != ELF_K_ELF || !gelf_getehdr(view->elf, &header) ||
-        header.e_ident[EI_DATA] != ELFDATA2LSB || read_segments(view)) {
+        read_segments(view)) {
         elf_end(view->elf);
         view->elf = NULL;
         return;
@@ -234,7 +234,8 @@ static void read_elf(struct elf_view *view)
     view->elf_mach = header.e_machine;
     view->address_bytes = header.e_ident[EI_CLASS] == ELFCLASS32 ? 4 : 8;
     view->entry = header.e_entry;
-    if (view->address_bytes == 8) /* stacks of 32-bit programs are not unwound */
+    view->big_endian = header.e_ident[EI_DATA] == ELFDATA2MSB;
+    if (view->address_bytes == 8 && !view->big_endian) /* stacks of others are not unwound */
         read_frames(view);
     read_build_id(view);
 }

@@ -36,10 +36,11 @@ struct elf_view {
     size_t size;
     char *path;        /* of a file that elf_view_open mapped, or NULL */
     uint8_t *unpacked; /* bytes to be freed with it, or NULL */
-    Elf *elf;          /* NULL: it is no ELF file in the machine's order */
+    Elf *elf;          /* NULL: it is no ELF file */
     struct unpacked_sections sections;
     uint16_t elf_mach;
     uint8_t address_bytes;
+    bool big_endian;
     uint64_t entry; /* where a process begins with it */
     struct build_id build_id;
     struct stat status; /* of the file at PATH */

@@ -130,10 +130,13 @@ static bool is_wanted(const struct native_file *file, const struct elf_view *vie
     return file->wanted.size == 0 || build_id_is(&view->build_id, &file->wanted);
 }
 
-/* Whether processes of the recording can have run it. */
-static bool runs(const struct native_files *files, const struct elf_view *view)
+/* Whether processes of the recording can have mapped it.  The build-id proves it of a file of any
+ * machine: perfjit inject makes one of a dump that was logged elsewhere. */
+static bool can_be(const struct native_files *files, const struct native_file *file,
+                   const struct elf_view *view)
 {
-    return view->elf_mach == files->elf_mach || machine_wide(view->elf_mach) == files->elf_mach;
+    return view->elf_mach == files->elf_mach || machine_wide(view->elf_mach) == files->elf_mach ||
+           (file->wanted.size && is_wanted(file, view));
 }
 
 /* ---- Reading ---- */
@@ -171,7 +174,7 @@ static bool read_at(struct native_files *files, struct native_file *file, char *
         return false;
     int result = elf_view_open(&file->view, path);
     free(path);
-    if (!result && runs(files, &file->view)) {
+    if (!result && can_be(files, file, &file->view)) {
         file->found = (struct native_found){change_of(files, file, &file->view),
                                             file->view.build_id, file->view.status.st_ino};
         if (!file->found.change)

@@ -1,6 +1,7 @@
 /* The counts of the events of a group in a sample.  With -e '{a,b}:S' perf record samples only the
  * first event.  Each of its samples has the counts of all events, from the beginning.  An event's
- * part of a sample is by how much its count grew since the sample before, as perf has it. */
+ * part of a sample is by how much its count grew since the sample before, as perf has it.  With
+ * -e a:S the group is one event, and the sample's own period is not used either. */
 #ifndef PERFJIT_GROUP_COUNTS_H
 #define PERFJIT_GROUP_COUNTS_H
 

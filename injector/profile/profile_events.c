@@ -24,8 +24,6 @@ static uint64_t attr_field(const struct perf_file *file, size_t event, size_t at
 
 uint64_t profile_event_period(const struct perf_file *file, size_t event)
 {
-    if (attr_field(file, event, PERF_ATTR_FLAGS) & PERF_ATTR_FREQ)
-        return 0;
     return attr_field(file, event, PERF_ATTR_PERIOD);
 }
 
@@ -40,14 +38,18 @@ int profile_events_add(struct call_profile *profile, const struct perf_file *fil
 {
     struct event_names names = event_names_begin(&file->features);
     for (size_t i = 0; i < file->event_count; i++) {
-        char number[32];
+        const struct perf_section *attr = &file->events[i].attr;
+        char own[EVENT_NAME_BYTES];
         size_t bytes = 0;
         const char *name = event_names_next(&names, &bytes);
-        if (!name)
-            bytes = (size_t)snprintf(number, sizeof number, "event %zu", i + 1);
-        const struct profile_event event = {
-            call_profile_add_string(profile, name ? name : number, bytes), counts_ns(file, i),
-            file->events[i].off_cpu};
+        if (!name) {
+            event_name_of_attr(own, file->data + attr->offset, (size_t)attr->size);
+            if (!*own)
+                snprintf(own, sizeof own, "event %zu", i + 1);
+            bytes = strlen(name = own);
+        }
+        const struct profile_event event = {call_profile_add_string(profile, name, bytes),
+                                            counts_ns(file, i), file->events[i].off_cpu};
         if (event.name == PROFILE_NOTHING || call_profile_add_event(profile, &event))
             return -1;
     }

@@ -2,7 +2,7 @@
  *
  *     0 u32 nr, 4 u32 attr_size, then nr times:
  *         attr_size bytes, u32 nr_ids, u32 size and size bytes of name, nr_ids times u64
- * or, where that is missing or unsound, by number. */
+ * or, where that is missing or unsound, by their kind, or else by number. */
 #ifndef PERFJIT_PROFILE_EVENTS_H
 #define PERFJIT_PROFILE_EVENTS_H
 
@@ -16,7 +16,8 @@ int profile_events_add(struct call_profile *profile, const struct perf_file *fil
  * Returns 0, or -1 without memory. */
 int profile_events_add_waiting(struct call_profile *profile);
 
-/* The fixed period of EVENT; 0: it has a frequency. */
+/* The period of EVENT's samples that do not tell one, as perf has it: the fixed one, or the number
+ * that is the frequency; 0: there is none. */
 uint64_t profile_event_period(const struct perf_file *file, size_t event);
 
 /* Whether each event has samples.  The caller frees the array; NULL without memory.  A damaged

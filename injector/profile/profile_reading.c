@@ -524,8 +524,7 @@ static int add_sample(struct profile_run *run, const struct perf_record *record)
     perf_sample_read(&sample, &file->events[event].format, record, last_field);
     const struct sample_counts *counts = &sample.counts;
     int result = 0;
-    if (!(sample.has & PERF_SAMPLE_READ) || !counts->grouped || !counts->ids ||
-        counts->count > file->event_count)
+    if (!(sample.has & PERF_SAMPLE_READ) || !counts->ids || counts->count > file->event_count)
         return add_to_event(run, &sample, event, period_of(run, &sample, event));
     for (size_t i = 0; !result && i < counts->count; i++)
         result = add_count(run, &sample, i);

@@ -208,6 +208,12 @@ END
     [[ $(cat symbols) =~ ^alpha,beta,(gamma,)?omega(,omega)?$ ]] || complain "$(cat symbols)"
     run eu-elflint --gnu-ld "$so"
     [ "$output" = "No errors" ]
+    # perfjit names its code, and knows its lines, as that of the recording itself.
+    for file in perf.data out.data; do
+        perfjit report -q --json "$file" | jq -c '[.functions[] | select(.kind == "jit") | [.name, .file, .line, .self]] | sort' >"$file.jit"
+    done
+    [ "$(jq length out.data.jit)" = 3 ]
+    same out.data.jit perf.data.jit
     # Unwind tables are in the files of bodies that stand apart.
     perfjit inject -q -i perf.data -o apart.data --rows body
     so=$(elf_files apart.data.dso)

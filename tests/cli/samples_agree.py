@@ -30,12 +30,12 @@ NOT_THERE = {'_GLOBAL__sub_I_eh_alloc.cc', '__fini_array_end', 'tunable_list', '
 # perf gives this byte's name, and perfjit the name of the byte in front, where a call would be.
 NO_CALLER = re.compile(r'flipped \d+')
 
-TIER = re.compile(r' \[(tier\d+|stub)\]$')
+TIER = re.compile(r' \[(tier\d+|stub|interpreted)\]$')
 INLINED = ' (inlined)'
 PLACE = re.compile(r' (/|file:|node:|wasm:)[^ ]*:\d+(:\d+)?$')
 TIER_BEFORE = re.compile(r"^((JS|Eval|Script|LazyCompile|Function):[~*^+']*|JSC-\w+: )")
 PYTHON_PLACE = re.compile(r'^py::(.+):(/.*|<[^<>]*>)$')
-LUAJIT_TRACE = re.compile(r'TRACE \d+ .*')
+LUAJIT_TRACE = re.compile(r'(TRACE \d+) .*')
 
 
 def plain(name):
@@ -47,7 +47,7 @@ def plain(name):
     if name in NOT_THERE or re.fullmatch(r'0|(0x)?[0-9a-f]{16}|0x[0-9a-f]+', name):
         return '[unknown]'
     name = TIER_BEFORE.sub('', PLACE.sub('', PYTHON_PLACE.sub(r'\1', name))) or '(anonymous)'
-    return LUAJIT_TRACE.sub('TRACE', name)
+    return LUAJIT_TRACE.sub(r'\1', name)
 
 
 def as_callers(stack):

@@ -1,19 +1,24 @@
 /* rewrite_samples FORM INPUT OUTPUT: a recording that perf cannot make on every machine, from a
  * real one with frame pointers.
  *
- *     copy                nothing is changed
- *     kernel              two of eight samples are in a system call of the program, in the same one
- *     precise             the address is the one that a precise event tells, and the chain begins
- * where the interrupt came: a call or a return later user-callchains     the chains have nothing of
- * the kernel kernel-callchains   they have nothing of the user guest               the kernel's
- * samples, and every other of the user's, are a guest's guest-chains        the same, with the
- * chains of guests hypervisor          the kernel's samples are the hypervisor's lbr the callers
- * stand in the branch stack, the chains end at the user's address deferred            the user's
- * chains follow in records of type 22, one for successive samples that have the same deferred-early
- * these records stand in front of their samples, with later times deferred-late       each stands
- * behind all samples deferred-twice      each stands there twice deferred-missing    every third of
- * them is missing deferred-strange    each cookie occurs in another thread as well, and earlier in
- * the same lost                LOST and LOST_SAMPLES records: three each behind every tenth sample
+ *     copy               nothing is changed
+ *     read-alone         READ: the count of the event, which is not the sum of the periods
+ *     kernel             two of eight samples are in a system call of the program, in the same one
+ *     precise            the address is the one that a precise event tells, and the chain begins
+ *                        where the interrupt came: a call or a return later
+ *     user-callchains    the chains have nothing of the kernel
+ *     kernel-callchains  they have nothing of the user
+ *     guest              the kernel's samples, and every other of the user's, are a guest's
+ *     guest-chains       the same, with the chains of guests
+ *     hypervisor         the kernel's samples are the hypervisor's
+ *     lbr                the callers stand in the branch stack; the chains end at the user's part
+ *     deferred           the user's chains follow in records of type 22, equal ones but once
+ *     deferred-early     these records stand in front of their samples, with later times
+ *     deferred-late      each stands behind all samples
+ *     deferred-twice     each stands there twice
+ *     deferred-missing   every third of them is missing
+ *     deferred-strange   each cookie occurs in another thread as well, and earlier in the same
+ *     lost               LOST and LOST_SAMPLES records: three each behind every tenth sample
  *
  * INPUT is a file or a stream of perf record -g, without AUX traces; OUTPUT is of the same kind. */
 #include <errno.h>
@@ -44,6 +49,8 @@ enum { KERNEL = 1, USER = 2, HYPERVISOR = 3, GUEST_KERNEL = 4, GUEST_USER = 5, M
 #define MARK_GUEST_KERNEL MARK(2176)
 #define MARK_GUEST_USER   MARK(2560)
 #define MARK_LOWEST       MARK(4095)
+#define READ              (UINT64_C(1) << 4) /* of sample_type */
+#define READ_ID           UINT64_C(4)
 #define BRANCHES          (UINT64_C(1) << 11) /* of sample_type */
 #define BRANCH_TYPE       (UINT64_C(1) | 1 << 11 | 1 << 14 | 1 << 15 | 1 << 17)
 #define DEFERS            (UINT64_C(3) << 38) /* of the attribute's flags */
@@ -422,6 +429,15 @@ static void change(struct sample *sample, const struct event *event)
         defer(sample, event);
 }
 
+/* READ of an event alone, as perf record -e a:S has it: the count and the event's id. */
+static void put_count(void)
+{
+    static uint64_t count;
+    count += 1000 * (sample_number % 7);
+    put_u64(&out, count);
+    put_u64(&out, ids[0].id);
+}
+
 static void put_sample(const uint8_t *record, size_t size)
 {
     static struct sample sample;
@@ -435,6 +451,8 @@ static void put_sample(const uint8_t *record, size_t size)
     size_t start = begin_record(&out, RECORD_SAMPLE,
                                 (uint16_t)((u16_at(record + 4) & ~(unsigned)MODES) | sample.mode));
     put(&out, record + 8, sample.chain_at - 8);
+    if (is("read-alone"))
+        put_count();
     if (has(event, 0))
         set_u64(out.at + start + ip_at, sample.fields[0]);
     if (has(event, 5)) {
@@ -464,6 +482,10 @@ static void add_event(uint8_t *attr, size_t ids_bytes, const uint8_t *id)
         ids[id_count].event = event_count;
     }
     event_count++;
+    if (is("read-alone")) {
+        set_u64(attr + 24, u64_at(attr + 24) | READ);
+        set_u64(attr + 32, READ_ID);
+    }
     if (is("lbr")) {
         set_u64(attr + 24, u64_at(attr + 24) | BRANCHES);
         set_u64(attr + 72, BRANCH_TYPE);
@@ -540,6 +562,7 @@ static void rewrite_file(const struct bytes *in)
 static bool is_form(const char *name)
 {
     static const char *const forms[] = {"copy",
+                                        "read-alone",
                                         "kernel",
                                         "precise",
                                         "user-callchains",

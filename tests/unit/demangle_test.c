@@ -25,6 +25,9 @@ static void test_cxx(void **state)
     assert_plain("_Z3maxIiET_S0_S0_", "max<int>");
     assert_plain("_ZN12_GLOBAL__N_13runEv", "(anonymous namespace)::run");
     assert_plain("_ZTV3foo", "vtable for foo");
+    assert_plain("_ZThn16_N3foo3barEv", "non-virtual thunk to foo::bar()");
+    assert_plain("_ZTv0_n24_NK3foo3barEi.cold", "virtual thunk to foo::bar(int) const");
+    assert_plain("_ZGTtN3foo3barEv", "transaction clone for foo::bar()");
     assert_plain("_Z1fv.part.0", "f");
 }
 

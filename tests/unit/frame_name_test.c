@@ -34,6 +34,14 @@ static void test_v8(void **state)
     assert_name("JS:*f :2", "f :2", "TurboFan", "", 0);
     assert_name("JS:*m e t;h /srv/a b.js:2:29", "m e t;h", "TurboFan", "/srv/a b.js", 2);
     assert_name("JS:*get x file:///srv/a.js:2:29", "get x", "TurboFan", "file:///srv/a.js", 2);
+    assert_name("JS:*get x [eval]:2:29", "get x", "TurboFan", "[eval]", 2);
+    assert_name("JS:*f [worker eval]:2:29", "f", "TurboFan", "[worker eval]", 2);
+    assert_name("JS:*get [Symbol.species] a.js:2:29", "get [Symbol.species]", "TurboFan", "a.js",
+                2);
+    assert_name("JS:*get a.js:2:29", "get", "TurboFan", "a.js", 2);
+    assert_name("JS:*k l [worker eval]:2:29", "k l", "TurboFan", "[worker eval]", 2);
+    assert_name("JS:* my file.js:2:29", "(anonymous)", "TurboFan", "my file.js", 2);
+    assert_name("TRACE 12 load.lua:25", "TRACE 12", "", "load.lua", 25);
     assert_name("JS:~get x node:net:2:29", "get x", "bytecode", "node:net", 2);
     assert_name("JS:*f rel a.js:2:29", "f", "TurboFan", "rel a.js", 2);
     assert_name("JS:*' /srv/a.js:2:29", "(anonymous)", "TurboFan", "/srv/a.js", 2);

@@ -10,6 +10,7 @@ enum { TEXT = 0x10000 };
  * declared there; a function with a linkage name; and a lambda in a block of that function. */
 static const char source[] =
     ".text\n.globl run\n.type run,@function\nrun: .skip 20, 0x90\n.size run, 20\n"
+    "call missing@plt\ncall _ZN3app1gEv@plt\n"
     ".section .debug_abbrev\n"
     ".uleb128 1,0x11\n.byte 1\n.uleb128 0x03,0x08,0x11,0x01,0x12,0x06,0,0\n" /* unit */
     ".uleb128 2,0x39\n.byte 1\n.uleb128 0x03,0x08,0,0\n"                     /* namespace */
@@ -108,9 +109,41 @@ static void test_inlined_names(void **state)
 static void test_versions(void **state)
 {
     (void)state;
-    char *shown = native_name_shown("free@@GLIBC_2.2.5");
-    assert_string_equal(shown, "free");
-    free(shown);
+    static const char *const names[][2] = {
+        {"free@@GLIBC_2.2.5", "free"},
+        {"memcpy@plt", "memcpy@plt"},
+        {"_ZN1a1fEv@@A_3.4", "a::f"},
+        {"_RNvNtCs4fqI2P2rA04_4acme5inner3run@plt", "acme::inner::run@plt"},
+        {"?f@@YAXXZ", "?f@@YAXXZ"},
+        {"@f@8", "@f"},
+        {"", ""},
+    };
+    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
+        char *shown = native_name_shown(names[i][0]);
+        assert_string_equal(shown, names[i][1]);
+        free(shown);
+    }
+}
+
+/* Two stubs stand behind the first entry of the table, in the linker's order. */
+static void test_stubs(void **state)
+{
+    struct native_place places[NATIVE_PLACES];
+    unsigned bytes_of_missing = 0, bytes_of_app = 0;
+    size_t size;
+    uint64_t addr;
+    (void)state;
+    assert_non_null(elf_view_section(&file.view, ".plt", &size, &addr));
+    assert_int_equal(size, 48);
+    for (uint64_t offset = 16; offset < 48; offset++) {
+        assert_int_equal(native_symbols_at(&symbols, &file, addr + offset, places), 1);
+        char *shown = native_name_shown(places[0].name);
+        bytes_of_missing += strcmp(shown, "missing@plt") == 0;
+        bytes_of_app += strcmp(shown, "app::g@plt") == 0;
+        free(shown);
+    }
+    assert_int_equal(bytes_of_missing, 16);
+    assert_int_equal(bytes_of_app, 16);
 }
 
 int main(void)
@@ -118,6 +151,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_inlined_names),
         cmocka_unit_test(test_versions),
+        cmocka_unit_test(test_stubs),
     };
     return cmocka_run_group_tests(tests, assemble, forget);
 }

@@ -1,6 +1,9 @@
 /* The events of a profile: which have samples, and periods that no counter can have. */
 #include "injector/profile/profile_events.h"
 
+#include "injector/recording/perf_data/event_names.h"
+#include "injector/recording/perf_data/perf_format.h"
+
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -79,10 +82,53 @@ static void test_periods_that_can_not_be(void **state)
     }
 }
 
+static void assert_named(uint32_t type, uint64_t config, uint64_t flags, const char *wanted)
+{
+    uint8_t attr[PERF_ATTR_MIN_BYTES] = {0};
+    char name[EVENT_NAME_BYTES];
+    struct byte_sink sink = byte_sink_over(attr, sizeof attr);
+    sink_u32(&sink, type);
+    perf_put_u64(attr + PERF_ATTR_CONFIG, config);
+    perf_put_u64(attr + PERF_ATTR_FLAGS, flags);
+    event_name_of_attr(name, attr, sizeof attr);
+    assert_string_equal(name, wanted);
+}
+
+/* perf evlist's names of a recording whose perf was killed, without "H" and "G". */
+static void test_names_by_the_attribute(void **state)
+{
+    (void)state;
+    assert_named(0, 0, 0, "cycles");
+    assert_named(0, 1, PERF_ATTR_NO_KERNEL, "instructions:u");
+    assert_named(0, 9, PERF_ATTR_NO_USER, "ref-cycles:k");
+    assert_named(1, 0, PERF_ATTR_NO_KERNEL | PERF_ATTR_FREQ, "cpu-clock:u");
+    assert_named(1, 9, PERF_ATTR_NO_USER | PERF_ATTR_NO_KERNEL, "dummy");
+    assert_named(1, PERF_SOFTWARE_OUTPUT, 0, "");
+    assert_named(0, UINT64_MAX, 0, "");
+    assert_named(PERF_TYPE_TRACEPOINT, 0, 0, "");
+}
+
+/* perf takes what stands there for the period, be it a frequency. */
+static void test_periods_that_samples_do_not_tell(void **state)
+{
+    uint8_t attr[PERF_ATTR_MIN_BYTES] = {0};
+    struct perf_event event = {.attr = {0, sizeof attr}};
+    const struct perf_file file = {
+        .data = attr, .size = sizeof attr, .events = &event, .event_count = 1};
+    (void)state;
+    assert_int_equal(profile_event_period(&file, 0), 0);
+    perf_put_u64(attr + PERF_ATTR_PERIOD, 4000);
+    assert_int_equal(profile_event_period(&file, 0), 4000);
+    perf_put_u64(attr + PERF_ATTR_FLAGS, PERF_ATTR_FREQ);
+    assert_int_equal(profile_event_period(&file, 0), 4000);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(test_as_many_events_as_samples),
                                        cmocka_unit_test(test_periods_that_add_up_stay),
-                                       cmocka_unit_test(test_periods_that_can_not_be)};
+                                       cmocka_unit_test(test_periods_that_can_not_be),
+                                       cmocka_unit_test(test_names_by_the_attribute),
+                                       cmocka_unit_test(test_periods_that_samples_do_not_tell)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -51,6 +51,7 @@ static void test_parts_of_one_run_are_cut(void **state)
         {"anonymous-1234", "anonymous-*"},
         {"[perf-1234.map]", "[perf-*.map]"},
         {"TRACE_12::a.lua:7", "TRACE_*::a.lua:7"},
+        {"TRACE 12", "TRACE *"},
     };
     for (size_t i = 0; i < sizeof names / sizeof names[0]; i++)
         expect(names[i].name, names[i].wanted);

@@ -1,6 +1,8 @@
 /* See v8_place.h. */
 #include "injector/log/script/v8_place.h"
 
+#include "injector/text/affix.h"
+
 #include <ctype.h>
 #include <string.h>
 
@@ -22,12 +24,13 @@ static uint32_t take_number(const char *text, size_t *bytes)
     return value;
 }
 
-/* Whether a path from the root, a URL or a place without a file begins the BYTES at TEXT: "/",
- * "node:", "C:", ":12:5". */
+/* Whether a path from the root, a URL, code of node's -e or a place without a file begins the BYTES
+ * at TEXT: "/", "node:", "C:", "[eval]", "[worker eval]", ":12:5". */
 static bool begins_place(const char *text, size_t bytes)
 {
     size_t at = 0;
-    if (bytes && text[0] == '/')
+    if (text_begins(text, bytes, "/") || text_begins(text, bytes, "[eval]") ||
+        text_begins(text, bytes, "[worker eval]"))
         return true;
     if (bytes > 1 && text[0] == ':' && isdigit((unsigned char)text[1]))
         return true;
@@ -36,16 +39,28 @@ static bool begins_place(const char *text, size_t bytes)
     return at && at + 1 < bytes && text[at] == ':' && text[at + 1] != ' ';
 }
 
+/* Whether the name at TEXT goes on behind its first word: accessors, bound functions, LuaJIT's
+ * traces. */
+static bool has_two_words(const char *text, size_t bytes)
+{
+    return text_begins(text, bytes, "get ") || text_begins(text, bytes, "set ") ||
+           text_begins(text, bytes, "bound ") || text_begins(text, bytes, "TRACE ");
+}
+
 /* The space in front of the place.  Names of functions may have spaces ("get x", a key of an
- * object), as paths may: the first one behind which a place clearly begins, else the first. */
+ * object), as paths may: the first one behind which a place clearly begins, else the first behind
+ * the name. */
 static const char *find_space(const char *text, size_t bytes)
 {
-    const char *end = text + bytes, *first = memchr(text, ' ', bytes);
+    const char *end = text + bytes, *first = memchr(text, ' ', bytes), *second;
     for (const char *space = first; space;
          space = memchr(space + 1, ' ', (size_t)(end - space - 1)))
         if (begins_place(space + 1, (size_t)(end - space - 1)))
             return space;
-    return first;
+    if (!has_two_words(text, bytes))
+        return first;
+    second = memchr(first + 1, ' ', (size_t)(end - first - 1));
+    return second ? second : first;
 }
 
 bool v8_place_of(const char *text, size_t bytes, struct v8_place *place)

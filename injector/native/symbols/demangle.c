@@ -110,12 +110,19 @@ static char *behind_type(char *name)
     return start;
 }
 
+/* Whether the demangler says in words what SYMBOL is of another: "virtual thunk to a::f()". */
+static bool is_special(const char *symbol)
+{
+    return symbol[2] == 'T' || symbol[2] == 'G';
+}
+
 static char *cxx_name(const char *symbol, size_t most)
 {
     char *name = demangle_whole(symbol, most);
-    char *end = name ? parameters(name) : NULL;
-    if (end) {
+    char *end = name ? is_special(symbol) ? strstr(name, " [clone ") : parameters(name) : NULL;
+    if (end)
         *end = '\0';
+    if (end && !is_special(symbol)) {
         char *start = behind_type(name);
         memmove(name, start, strlen(start) + 1);
     }

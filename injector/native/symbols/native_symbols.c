@@ -171,10 +171,25 @@ static Dwarf_Die declared(const Dwarf_Die *function)
     return die;
 }
 
+/* How long SYMBOL is without its version.  Windows' own names, as Wine has them, may begin with a
+ * sign. */
+static size_t own_bytes(const char *symbol)
+{
+    return *symbol == '?' || !*symbol ? strlen(symbol) : 1 + strcspn(symbol + 1, "@");
+}
+
+/* A stub is called NAME@plt, as in perf. */
 char *native_name_shown(const char *name)
 {
-    char *plain = demangle(name, DEMANGLED_MOST_BYTES);
-    return plain ? plain : strndup(name, strcspn(name, "@"));
+    size_t bytes = own_bytes(name);
+    const char *mark = strcmp(name + bytes, "@plt") == 0 ? name + bytes : "";
+    char *own = strndup(name, bytes), *shown = NULL;
+    char *plain = own ? demangle(own, DEMANGLED_MOST_BYTES) : NULL;
+    if (own && asprintf(&shown, "%s%s", plain ? plain : own, mark) < 0)
+        shown = NULL;
+    free(plain);
+    free(own);
+    return shown;
 }
 
 /* Put the name of SPACE; a function's symbol has those that it is in itself. */

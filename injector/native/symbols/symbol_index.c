@@ -102,6 +102,21 @@ static int add_symbols(struct symbol_index *index, struct elf_view *view, uint32
     return 1;
 }
 
+static int add_plt(struct symbol_index *index, struct elf_view *view)
+{
+    const struct plt_symbols *plt = &index->plt;
+    if (plt_symbols_find(&index->plt, view))
+        return -1;
+    for (size_t i = 0; i < plt->count; i++) {
+        if (array_reserve(index->items, index->count, index->capacity))
+            return -1;
+        index->items[index->count++] = (struct code_symbol){plt->items[i].addr, plt->items[i].end,
+                                                            plt->names + plt->items[i].name,
+                                                            GELF_ST_INFO(STB_LOCAL, STT_FUNC)};
+    }
+    return 0;
+}
+
 int symbol_index_read(struct symbol_index *index, struct elf_view *view, struct elf_view *debug)
 {
     *index = (struct symbol_index){0};
@@ -111,7 +126,8 @@ int symbol_index_read(struct symbol_index *index, struct elf_view *view, struct 
     /* .gnu_debugdata has what .dynsym lacks. */
     if (found >= 0 && (!found || index->count == 0 || debug->unpacked))
         found = add_symbols(index, view, SHT_DYNSYM);
-    if (found < 0 || digit_sort(index->items, index->count, sizeof *index->items))
+    if (found < 0 || add_plt(index, view) ||
+        digit_sort(index->items, index->count, sizeof *index->items))
         return -1;
     keep_one_each(index);
     return 0;
@@ -128,5 +144,6 @@ const struct code_symbol *symbol_index_at(const struct symbol_index *index, uint
 void symbol_index_free(struct symbol_index *index)
 {
     free(index->items);
+    plt_symbols_free(&index->plt);
     *index = (struct symbol_index){0};
 }

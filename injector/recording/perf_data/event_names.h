@@ -30,6 +30,11 @@ bool event_names_entry(struct event_names *names, struct event_entry *entry);
 /* The next name, of *BYTES without its NULs; NULL: there is none, or it can't be printed. */
 const char *event_names_next(struct event_names *names, size_t *bytes);
 
+/* The name of an event by its attribute ATTR of BYTES, which a recording without EVENT_DESC has: of
+ * perf record that was killed.  Empty: it is of no kind that has a name here. */
+enum { EVENT_NAME_BYTES = 32 };
+void event_name_of_attr(char name[EVENT_NAME_BYTES], const uint8_t *attr, size_t bytes);
+
 /* Whether NAME is WORD, perhaps with a modifier or terms behind it: WORD:u, WORD/period=1/. */
 bool event_name_is(const char *name, size_t bytes, const char *word);
 

@@ -12,7 +12,8 @@
  * Entry of attrs: a perf_event_attr, then the section of its event ids (u64 each)
  *      0 u32 type,  4 u32 size,  8 u64 config, 16 u64 sample_period
  *     24 u64 sample_type, 32 u64 read_format
- *     40 u64 flags            bit 1 inherit, bit 10 freq, bit 18 sample_id_all,
+ *     40 u64 flags            bit 1 inherit, bits 4 and 5 exclude_user and exclude_kernel,
+ *                             bit 10 freq, bit 18 sample_id_all,
  *                             bit 25 use_clockid, bit 26 context_switch,
  *                             bits 38 and 39 defer_callchain and defer_output
  *     72 u64 branch_sample_type, 80 u64 sample_regs_user, 88 u32 sample_stack_user
@@ -112,9 +113,11 @@ enum {
 
 #define PERF_TYPE_SOFTWARE      1 /* of an attr */
 #define PERF_TYPE_TRACEPOINT    2
-#define PERF_SOFTWARE_OUTPUT    10 /* its config: a BPF program writes the samples */
+#define PERF_SOFTWARE_OUTPUT    10            /* its config: a BPF program writes the samples */
 #define PERF_OFF_CPU_NAME       "offcpu-time" /* one of those */
 #define PERF_ATTR_INHERIT       (UINT64_C(1) << 1)
+#define PERF_ATTR_NO_USER       (UINT64_C(1) << 4)
+#define PERF_ATTR_NO_KERNEL     (UINT64_C(1) << 5)
 #define PERF_ATTR_FREQ          (UINT64_C(1) << 10) /* of its flags */
 #define PERF_ATTR_SAMPLE_ID_ALL (UINT64_C(1) << 18)
 #define PERF_ATTR_USE_CLOCKID   (UINT64_C(1) << 25)
