@@ -10,8 +10,8 @@
 #include "injector/files/undo_list.h"
 #include "injector/inject/image/earlier_result.h"
 #include "injector/inject/inject.h"
-#include "injector/log/spans/kept_spans.h"
 #include "injector/log/jitdump/dump_name.h"
+#include "injector/log/spans/kept_spans.h"
 #include "injector/recording/host/live_process.h"
 #include "injector/run/program/start_place.h"
 #include "injector/run/record/left_over.h"
@@ -600,6 +600,7 @@ void record_run_release(struct record_run *run, bool keeps)
 /* The output of a run. */
 struct record_output {
     char *path;   /* NAME.perf.data */
+    char *root;   /* of a process that was attached to */
     char **given; /* owned: dumps that it is given, as PID:FILE */
     size_t given_count, given_capacity;
     int inject_status;
@@ -662,6 +663,14 @@ static int add_unmapped_dumps(const struct record_run *run, struct record_output
     return 0;
 }
 
+/* The root directory of the command, or of the processes, where that is another one and known. */
+static const char *root_of(const struct record_run *run, struct record_output *output)
+{
+    for (size_t i = 0; i < run->options->pid_count && !output->root; i++)
+        output->root = live_process_root_here((uint32_t)run->options->pids[i]);
+    return output->root ? output->root : run->program.command.root;
+}
+
 static int inject_it(struct record_run *run, struct record_output *output,
                      struct findings *findings)
 {
@@ -672,7 +681,7 @@ static int inject_it(struct record_run *run, struct record_output *output,
         options.after_record = true;
         options.names_none = &output->names_none;
         options.follows_pointers = stacks_of(run) && strcmp(stacks_of(run), "fp") == 0;
-        options.request.root = run->program.command.root;
+        options.request.root = root_of(run, output);
         options.request.unwritten = kept_records_source(&run->kept);
         options.quiet = run->options->quiet;
         options.verbose = run->options->verbose;
@@ -817,6 +826,7 @@ int record_and_inject(const struct record_options *options)
         free(output.given[i]);
     free(output.given);
     free(output.path);
+    free(output.root);
     findings_free(&findings);
     interruption_pass_on();
     return status;
