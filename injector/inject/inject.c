@@ -30,6 +30,7 @@
 #include "injector/text/file_name.h"
 #include "injector/text/plural.h"
 #include "injector/text/printable_text.h"
+#include "injector/text/shell_word.h"
 #include "injector/unwind/frame_pointers.h"
 #include "injector/unwind/stacks/chain_records.h"
 
@@ -458,6 +459,7 @@ static void print_details(const struct injection *run)
 static void print_unknown(const struct sample_census *census, const char *path)
 {
     uint64_t in_jit = census->unknown + census->named;
+    char word[SHELL_WORD_BYTES];
     if (!census->unknown)
         return;
     printable_line(stderr,
@@ -472,7 +474,7 @@ static void print_unknown(const struct sample_census *census, const char *path)
         printable_line(stderr, "perfjit:     %zu more reason%s: perfjit check",
                        census->group_count - CAUSES_SHOWN,
                        plural(census->group_count - CAUSES_SHOWN));
-    printable_line(stderr, "perfjit:     what to do: perfjit check %s", path);
+    printable_line(stderr, "perfjit:     what to do: perfjit check %s", shell_word(word, path));
 }
 
 /* Nearly all functions are to be of that kind: those that call nothing need no frame anyway. */

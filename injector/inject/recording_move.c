@@ -26,6 +26,7 @@
 #include "injector/text/file_name.h"
 #include "injector/text/plural.h"
 #include "injector/text/printable_text.h"
+#include "injector/text/shell_word.h"
 
 #include <errno.h>
 #include <libgen.h>
@@ -376,11 +377,12 @@ static int move(struct move_run *run, struct findings *findings)
 static void tell(const struct move_run *run)
 {
     const char *to = run->options->to ? run->to : run->options->from;
+    char word[SHELL_WORD_BYTES];
     if (!run->options->quiet)
         printable_line(stderr,
                        "perfjit: %s: names %zu image%s in %s now: perf report -i %s finds %s", to,
-                       run->image_count, plural(run->image_count), run->dsos.path, to,
-                       run->image_count == 1 ? "it" : "them");
+                       run->image_count, plural(run->image_count), run->dsos.path,
+                       shell_word(word, to), run->image_count == 1 ? "it" : "them");
 }
 
 static void release(struct move_run *run)

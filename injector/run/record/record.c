@@ -19,6 +19,7 @@
 #include "injector/run/record/stand_in.h"
 #include "injector/text/file_name.h"
 #include "injector/text/printable_text.h"
+#include "injector/text/shell_word.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -385,7 +386,8 @@ static int make_raw(struct record_run *run, struct findings *findings)
         snprintf(number, sizeof number, ".%u", i);
     }
     if (fd < 0) {
-        report_failure(findings, "%s: can't write it: %s", path, strerror(errno));
+        report_failure(findings, "%s: can't write it: %s; nothing was run; -o NAME says where",
+                       path, strerror(errno));
         free(path);
         return -1;
     }
@@ -756,12 +758,14 @@ static void tell_end(const struct record_run *run)
 
 static void tell_next(const struct record_run *run, const char *output)
 {
+    char text[SHELL_WORD_BYTES];
+    const char *word = shell_word(text, output);
     if (run->options->keeps)
         printable_line(stderr, "perfjit: kept: %s, dumps in %s and where they were written",
                        run->raw, run->folder.dumps);
     printable_line(stderr,
                    "perfjit: now: perfjit report %s, perfjit flamegraph %s, or perf report -i %s",
-                   output, output, output);
+                   word, word, word);
 }
 
 /* The recording and its dumps stay if inject failed on them.  A recording that perf had to leave in
@@ -774,12 +778,13 @@ static bool is_left(const struct record_run *run)
 
 static void tell_failure(const struct record_run *run, const struct findings *findings)
 {
+    char word[SHELL_WORD_BYTES];
     printable_line(stderr, "perfjit: %s", findings->failure);
     if (is_left(run))
         printable_line(stderr,
                        "perfjit: what was recorded is left: %s, and dumps in %s: perfjit inject "
                        "-i %s",
-                       run->raw, run->folder.dumps, run->raw);
+                       run->raw, run->folder.dumps, shell_word(word, run->raw));
 }
 
 /* A process that ends by a signal leaves a dump cut short, as V8 does after Ctrl-C.  That is
