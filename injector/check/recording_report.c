@@ -7,6 +7,7 @@
 #include "injector/recording/injected_map.h"
 #include "injector/recording/silent_runtime.h"
 #include "injector/text/plural.h"
+#include "injector/text/shell_word.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -175,10 +176,11 @@ static void report_verdict(struct report *report, const struct records *records,
                     census->unknown, in_jit, plural(in_jit), verb_ending(census->unknown));
     if (lost)
         report_line(report, "%" PRIu64 " part%s of the input would be lost", lost, plural(lost));
+    char word[SHELL_WORD_BYTES];
     if (moved)
         report_line(report,
                     "%s was moved with its recording; perf finds the names after perfjit move %s",
-                    moved, records->file->path);
+                    moved, shell_word(word, records->file->path));
     if (gone)
         report_line(report,
                     "injected already, with %s, which is not there: its JIT code has no "

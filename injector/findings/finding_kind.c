@@ -152,7 +152,8 @@ static const struct finding_text texts[FINDING_KINDS] = {
     [FINDING_FILE_CHANGED] =
         {"program or library that is not the one that ran",
          "its functions have no names, and stacks are not unwound by its tables; put the one that "
-         "ran back, or give perf's cache a copy, perf buildid-cache --add FILE",
+         "ran back, or give perf's cache a copy, perf buildid-cache --add FILE; below a chroot or "
+         "in a container, name its root: --root DIR",
          false},
     [FINDING_MACHINE_UNKNOWN] = {"recording of a machine that is not known",
                                  "perf has to unwind its stacks, its native functions have no "

@@ -19,16 +19,18 @@
 #include "injector/inject/layout/image_plan_by_name.h"
 #include "injector/inject/merge/attributes.h"
 #include "injector/inject/merge/recording_merge.h"
+#include "injector/inject/merge/rooted_maps.h"
 #include "injector/log/owner/dump_place.h"
 #include "injector/log/perf_map/perf_map_source.h"
-#include "injector/recording/injected_map.h"
 #include "injector/recording/host/live_process.h"
+#include "injector/recording/injected_map.h"
 #include "injector/recording/perf_data/perf_input.h"
 #include "injector/recording/perf_data/perf_pipe.h"
 #include "injector/recording/silent_runtime.h"
 #include "injector/text/file_name.h"
 #include "injector/text/plural.h"
 #include "injector/text/printable_text.h"
+#include "injector/text/shell_word.h"
 #include "injector/unwind/frame_pointers.h"
 #include "injector/unwind/stacks/chain_records.h"
 
@@ -50,6 +52,7 @@ struct injection {
     struct user_stacks stacks;
     struct memory_file event_desc;
     struct record_change chains;
+    struct rooted_maps rooted;
     struct recording_merge merge;
     struct dso_dir dsos;
     struct output_file output;
@@ -113,14 +116,19 @@ static int unwind_stacks(struct injection *run, const struct inject_options *opt
     return 0;
 }
 
-static int plan_merge(struct injection *run, struct findings *findings)
+static int plan_merge(struct injection *run, const struct inject_options *options,
+                      struct findings *findings)
 {
+    const char *root = options->after_record ? options->request.root : NULL;
+    if (root && rooted_maps_find(&run->rooted, &run->in.records, root, findings))
+        return -1;
     const bool changes = run->unwinds || run->frames;
     const struct recording_merge_request request = {.records = &run->in.records,
                                                     .processes = &run->in.processes,
                                                     .timelines = run->in.timelines,
                                                     .plan = &run->plan,
                                                     .dso_dir = run->dsos.path,
+                                                    .rooted = &run->rooted,
                                                     .change = changes ? &run->chains : NULL,
                                                     .chains = changes ? &run->stacks.tree : NULL};
     return recording_merge_plan(&run->merge, &request, findings);
@@ -364,7 +372,7 @@ static int inject(struct injection *run, const struct inject_options *options,
         plan_images(run, options, findings))
         return -1;
     choose_debug_info(run, options);
-    if (plan_merge(run, findings) ||
+    if (plan_merge(run, options, findings) ||
         elf_images_write(&run->plan, run->in.processes.items, run->dsos.fd, options->compress_debug,
                          findings) ||
         write_profile(run, findings) || take_census(run, options, findings) ||
@@ -380,6 +388,7 @@ static void release_output(struct injection *run)
     output_file_close(&run->output);
     dso_dir_close(&run->dsos);
     recording_merge_free(&run->merge);
+    rooted_maps_free(&run->rooted);
     user_stacks_free(&run->stacks);
     inlined_calls_free(&run->calls);
     image_plan_free(&run->plan);
@@ -450,6 +459,7 @@ static void print_details(const struct injection *run)
 static void print_unknown(const struct sample_census *census, const char *path)
 {
     uint64_t in_jit = census->unknown + census->named;
+    char word[SHELL_WORD_BYTES];
     if (!census->unknown)
         return;
     printable_line(stderr,
@@ -464,7 +474,7 @@ static void print_unknown(const struct sample_census *census, const char *path)
         printable_line(stderr, "perfjit:     %zu more reason%s: perfjit check",
                        census->group_count - CAUSES_SHOWN,
                        plural(census->group_count - CAUSES_SHOWN));
-    printable_line(stderr, "perfjit:     what to do: perfjit check %s", path);
+    printable_line(stderr, "perfjit:     what to do: perfjit check %s", shell_word(word, path));
 }
 
 /* Nearly all functions are to be of that kind: those that call nothing need no frame anyway. */

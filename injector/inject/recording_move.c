@@ -16,6 +16,7 @@
 #include "injector/inject/image/dso_dir.h"
 #include "injector/inject/image/earlier_result.h"
 #include "injector/inject/merge/perf_rewrite.h"
+#include "injector/inject/merge/renamed_record.h"
 #include "injector/native/native_file.h"
 #include "injector/recording/host/recording_host.h"
 #include "injector/recording/injected_map.h"
@@ -25,6 +26,7 @@
 #include "injector/text/file_name.h"
 #include "injector/text/plural.h"
 #include "injector/text/printable_text.h"
+#include "injector/text/shell_word.h"
 
 #include <errno.h>
 #include <libgen.h>
@@ -234,39 +236,17 @@ static int copy_images(struct move_run *run, struct findings *findings)
 
 /* ---- What the recording says of them ---- */
 
-/* Put the name TARGET, padded, in the place of the one at NAME_AT of RECORD, and END_BYTES of its
- * end. */
-static int put_renamed(struct byte_sink *sink, const uint8_t *record, size_t size, size_t name_at,
-                       const char *target, size_t end_bytes)
-{
-    enum { SIZE_AT = 6 };
-    size_t start = sink->size;
-    sink_bytes(sink, record, name_at);
-    sink_cstr(sink, target);
-    sink_align(sink, 8);
-    sink_bytes(sink, record + size - end_bytes, end_bytes);
-    if (sink->overflow || sink->size - start > PERF_RECORD_MOST_BYTES)
-        return -1;
-    struct byte_sink field = byte_sink_over(sink->data + start + SIZE_AT, 2);
-    sink_u16(&field, (uint16_t)(sink->size - start));
-    return 0;
-}
-
 static int put_map(void *context, const struct perf_record *record, struct byte_sink *sink)
 {
     struct move_run *run = context;
     const struct perf_file *file = &run->input.file;
-    const struct sample_format *format;
     struct perf_map map;
     if (!perf_record_is_map(record) || !perf_record_map(file, record, &map))
         return 0;
     const struct moved_image *image = find_image(run, map.filename);
     if (!image)
         return 0;
-    bool has_trailer = perf_record_trailer(file, record, &format) != NULL;
-    if (put_renamed(sink, record->bytes, record->size,
-                    (size_t)((const uint8_t *)map.filename - record->bytes), image->target,
-                    has_trailer ? format->id_bytes : 0u)) {
+    if (renamed_map_put(sink, file, record, &map, image->target)) {
         run->too_long = true;
         return 0;
     }
@@ -288,8 +268,9 @@ static int rename_build_ids(struct move_run *run)
             return 0;
         const struct moved_image *image = find_image(run, entry.name);
         struct byte_sink sink = byte_sink_over(renamed, sizeof renamed);
-        bool is_renamed = image && put_renamed(&sink, entry.bytes, entry.size,
-                                               PERF_BUILD_ID_ENTRY_BYTES, image->target, 0) == 0;
+        bool is_renamed =
+            image && renamed_record_put(&sink, entry.bytes, entry.size, PERF_BUILD_ID_ENTRY_BYTES,
+                                        image->target, 0) == 0;
         if (memory_file_add(&run->build_ids, is_renamed ? renamed : entry.bytes,
                             is_renamed ? sink.size : entry.size))
             return -1;
@@ -396,11 +377,12 @@ static int move(struct move_run *run, struct findings *findings)
 static void tell(const struct move_run *run)
 {
     const char *to = run->options->to ? run->to : run->options->from;
+    char word[SHELL_WORD_BYTES];
     if (!run->options->quiet)
         printable_line(stderr,
                        "perfjit: %s: names %zu image%s in %s now: perf report -i %s finds %s", to,
-                       run->image_count, plural(run->image_count), run->dsos.path, to,
-                       run->image_count == 1 ? "it" : "them");
+                       run->image_count, plural(run->image_count), run->dsos.path,
+                       shell_word(word, to), run->image_count == 1 ? "it" : "them");
 }
 
 static void release(struct move_run *run)

@@ -19,7 +19,9 @@
 #include <string.h>
 #include <sys/auxv.h>
 #include <sys/stat.h>
+#include <sys/sysmacros.h>
 #include <sys/utsname.h>
+#include <time.h>
 
 /* ---- Debug information in .gnu_debugdata: GDB manual, "Debugging information in a special
  * section" ---- */
@@ -87,6 +89,14 @@ static void find_end(struct native_files *files, const struct recording_host *ho
         files->ended_ns = ns_of(status.st_mtim);
 }
 
+/* Whether the machine has not started since ENDED_NS of the wall clock. */
+static bool runs_since(uint64_t ended_ns)
+{
+    struct timespec wall, running;
+    return clock_gettime(CLOCK_REALTIME, &wall) == 0 &&
+           clock_gettime(CLOCK_BOOTTIME, &running) == 0 && ended_ns > ns_of(wall) - ns_of(running);
+}
+
 int native_files_begin(struct native_files *files, const struct records *records, const char *root,
                        uint16_t elf_mach)
 {
@@ -95,18 +105,19 @@ int native_files_begin(struct native_files *files, const struct records *records
     recording_host_read(&host, records->file);
     files->is_elsewheres = !recording_host_is_here(&host);
     find_end(files, &host);
+    files->kept_numbers = files->ended_ns && runs_since(files->ended_ns);
     files->of_map = calloc(records->map_count + 1, sizeof *files->of_map);
     return files->of_map ? 0 : -1;
 }
 
 /* ---- What the recording tells ---- */
 
-static bool build_id_in_record(const struct recorded_map *map, struct build_id *id)
+static bool build_id_in_map(const struct perf_map *map, struct build_id *id)
 {
-    const uint8_t *bytes = perf_record_build_id(&map->record, &id->size);
-    if (bytes)
-        memcpy(id->bytes, bytes, id->size);
-    return bytes != NULL;
+    id->size = map->build_id_bytes;
+    if (map->build_id)
+        memcpy(id->bytes, map->build_id, id->size);
+    return map->build_id;
 }
 
 void native_build_id_of(const struct perf_file *file, const char *name, struct build_id *id)
@@ -150,21 +161,45 @@ static bool was_written(const struct elf_view *view, uint64_t since_ns)
            (ns_of(view->status.st_ctim) > since_ns && !view->build_id.size);
 }
 
-/* What was done to the file that VIEW is of, since it was mapped.  An inode tells nothing on
- * another machine, or on another device, as where the file was copied. */
+static bool is_later(const struct native_files *files, const struct elf_view *view)
+{
+    return files->ended_ns && ns_of(view->status.st_ctim) > files->ended_ns;
+}
+
+/* An inode tells nothing on another machine. */
+static bool is_another(const struct native_files *files, const struct native_file *file,
+                       const struct elf_view *view)
+{
+    return !files->is_elsewheres &&
+           mapped_file_is_another(&file->map->map, view->path, &view->status, files->kept_numbers);
+}
+
+/* Whether VIEW is of the very file that was mapped, and nobody wrote to it since. */
+static bool is_very_file(const struct native_files *files, const struct native_file *file,
+                         const struct elf_view *view)
+{
+    const struct perf_map *map = &file->map->map;
+    return !files->is_elsewheres && files->ended_exactly && !is_later(files, view) &&
+           mapped_inode_is_on(map, view->status.st_dev) && view->status.st_ino == map->ino;
+}
+
+/* What was done to the file that VIEW is of, since it was mapped. */
 static enum native_change change_of(const struct native_files *files,
                                     const struct native_file *file, const struct elf_view *view)
 {
-    const struct perf_map *map = &file->map->map;
+    if (!file->is_in_map && is_very_file(files, file, view))
+        return NATIVE_UNCHANGED;
     if (!is_wanted(file, view))
         return NATIVE_REBUILT;
-    if (files->is_elsewheres || !mapped_inode_is_on(map, view->status.st_dev))
+    if (file->wanted.size)
         return NATIVE_UNCHANGED;
-    bool later = files->ended_ns && ns_of(view->status.st_ctim) > files->ended_ns;
-    if (view->status.st_ino != map->ino && (!file->wanted.size || (files->ended_exactly && !later)))
-        return NATIVE_REPLACED;
-    return later && !file->wanted.size && was_written(view, files->ended_ns) ? NATIVE_WRITTEN
-                                                                             : NATIVE_UNCHANGED;
+    if (is_another(files, file, view))
+        return mapped_inode_is_on(&file->map->map, view->status.st_dev) ? NATIVE_REPLACED
+                                                                        : NATIVE_ELSEWHERE;
+    return !files->is_elsewheres && mapped_inode_is_on(&file->map->map, view->status.st_dev) &&
+                   is_later(files, view) && was_written(view, files->ended_ns)
+               ? NATIVE_WRITTEN
+               : NATIVE_UNCHANGED;
 }
 
 /* Read FILE at PATH, which is released. */
@@ -175,8 +210,9 @@ static bool read_at(struct native_files *files, struct native_file *file, char *
     int result = elf_view_open(&file->view, path);
     free(path);
     if (!result && can_be(files, file, &file->view)) {
-        file->found = (struct native_found){change_of(files, file, &file->view),
-                                            file->view.build_id, file->view.status.st_ino};
+        file->found =
+            (struct native_found){change_of(files, file, &file->view), file->view.build_id,
+                                  file->view.status.st_ino, file->view.status.st_dev};
         if (!file->found.change)
             return true;
     }
@@ -199,6 +235,21 @@ static char *kept_path(const struct build_id *id)
 static bool read_below(struct native_files *files, struct native_file *file, const char *root)
 {
     return read_at(files, file, mapped_path(root, file->map->map.filename));
+}
+
+/* Forget the build-id that perf record read in a file that is not the mapped one.  One that came
+ * there later, with the same build-id, is a copy of what it read. */
+static void doubt_build_id(const struct native_files *files, struct native_file *file)
+{
+    struct elf_view view = {0};
+    char *path =
+        file->wanted.size && !file->is_in_map ? mapped_path("", file->map->map.filename) : NULL;
+    if (path && elf_view_open(&view, path) == 0 && is_wanted(file, &view) &&
+        is_another(files, file, &view) && files->ended_ns && !is_later(files, &view))
+        file->wanted.size = 0;
+    if (path)
+        elf_view_close(&view);
+    free(path);
 }
 
 /* Whether the recording is of the kernel that runs here. */
@@ -248,12 +299,14 @@ static void read_file(struct native_files *files, struct native_file *file)
 {
     const char *name = file->map->map.filename;
     file->was_read = true;
-    if (!build_id_in_record(file->map, &file->wanted))
+    file->is_in_map = build_id_in_map(&file->map->map, &file->wanted);
+    if (!file->is_in_map)
         native_build_id_of(files->records->file, name, &file->wanted);
     if (strcmp(name, vdso_name) == 0)
         read_vdso(files, file);
     if (name[0] != '/' || strncmp(name, "//", 2) == 0)
         return;
+    doubt_build_id(files, file);
     if (files->root && read_below(files, file, files->root))
         return;
     if (read_below(files, file, "") ||
@@ -301,6 +354,32 @@ struct native_file *native_file_of(struct native_files *files, uint32_t map)
     if (!file->was_read)
         read_file(files, file);
     return file;
+}
+
+/* Whether the file that is at FILE's name here is the one of its view as well. */
+static bool is_here_too(const struct native_file *file)
+{
+    struct elf_view view = {0};
+    char *path = mapped_path("", file->map->map.filename);
+    bool is_here = path && elf_view_open(&view, path) == 0 &&
+                   (file->is_in_map ? build_id_is(&view.build_id, &file->wanted)
+                                    : view.status.st_dev == file->view.status.st_dev &&
+                                          view.status.st_ino == file->view.status.st_ino);
+    if (path)
+        elf_view_close(&view);
+    free(path);
+    return is_here;
+}
+
+bool native_file_is_rooted(const struct native_files *files, const struct native_file *file)
+{
+    const struct perf_map *map = &file->map->map;
+    const size_t bytes = files->root ? strlen(files->root) : 0;
+    return bytes && file->view.path && strncmp(file->view.path, files->root, bytes) == 0 &&
+           strcmp(file->view.path + bytes, map->filename) == 0 &&
+           (file->is_in_map || (map->has_inode && map->ino == file->view.status.st_ino &&
+                                !is_another(files, file, &file->view))) &&
+           !is_here_too(file);
 }
 
 /* ---- What is in it ---- */
@@ -377,6 +456,12 @@ static void report_change(const struct native_file *file, struct findings *findi
                        "%s: replaced since it was mapped: its inode is %" PRIu64
                        ", the recorded one %" PRIu64,
                        map->filename, file->found.inode, map->ino);
+    else if (file->found.change == NATIVE_ELSEWHERE)
+        report_finding(findings, FINDING_FILE_CHANGED,
+                       "%s: the process saw another file there: on device %" PRIu32 ":%" PRIu32
+                       ", here on %u:%u",
+                       map->filename, map->maj, map->min, major(file->found.device),
+                       minor(file->found.device));
     else
         report_finding(findings, FINDING_FILE_CHANGED,
                        "%s: changed since its last sample, by its times; the recording has no "

@@ -3,8 +3,9 @@
  * A file is read when something on a stack lies in it.  It is looked for below the root directory,
  * then at its own path, then in perf's cache.  A file with another build-id than the recorded one
  * is not used.  If the recording has no build-id, a file with another inode on the same device is
- * not used, nor one that was changed after the last sample.  perf record reads build-ids at its
- * end: a file that was there by then, with another inode, is not used either.  If the file
+ * not used, nor one that was changed after the last sample, nor one on another device.  perf record
+ * reads build-ids at its end, by the files' names as it sees them itself: that of a file that is
+ * there and is not the mapped one says nothing about the latter, as below a chroot.  If the file
  * has no table for an address, its debug file may have one.  That is the file named by its
  * build-id, the file named by its .gnu_debuglink (the CRC must match), or the contents of its own
  * .gnu_debugdata.  The network is never used.
@@ -20,6 +21,7 @@ enum native_change {
     NATIVE_UNCHANGED, /* or it is not there */
     NATIVE_REBUILT,   /* it has another build-id */
     NATIVE_REPLACED,  /* it has another inode */
+    NATIVE_ELSEWHERE, /* it is on another device: the process had another root, or other mounts */
     NATIVE_WRITTEN,   /* it was changed later */
 };
 
@@ -28,6 +30,7 @@ struct native_found {
     enum native_change change;
     struct build_id build_id;
     uint64_t inode;
+    dev_t device;
 };
 
 struct native_file {
@@ -35,6 +38,7 @@ struct native_file {
     struct build_id wanted;         /* size 0: unknown */
     struct elf_view view;           /* without segments: it could not be read, or was another one */
     struct elf_view debug;
+    bool is_in_map; /* WANTED is in the map's record; else in the table, by the file's name */
     bool was_read, debug_sought;
     bool is_told; /* its change was, where names are given */
     struct native_found found;
@@ -49,6 +53,7 @@ struct native_files {
     bool is_elsewheres; /* of another machine, whose devices may have the numbers of this one's */
     uint64_t ended_ns;  /* wall clock of its last sample, or when it was written; 0: not known */
     bool ended_exactly; /* the former */
+    bool kept_numbers;  /* this machine has not started anew since: devices have their numbers */
     uint32_t *of_map;   /* by the profile's maps: the file's number, from 1 on; 0: not looked up
                          * yet */
     struct native_file **items; /* by number */
@@ -65,6 +70,10 @@ void native_build_id_of(const struct perf_file *file, const char *name, struct b
 
 /* The file of map number MAP of the profile, read.  NULL without memory. */
 struct native_file *native_file_of(struct native_files *files, uint32_t map);
+
+/* Whether FILE was found below the root, is the very one that was mapped, and not the one, if any,
+ * at its name here. */
+bool native_file_is_rooted(const struct native_files *files, const struct native_file *file);
 
 /* The address, as FILE has it, of PC in map number MAP, which is FILE's.  Returns false if no
  * segment is there. */

@@ -12,6 +12,7 @@
 #include "injector/recording/host/injected_image.h"
 #include "injector/recording/injected_map.h"
 #include "injector/text/printable_text.h"
+#include "injector/text/shell_word.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -142,12 +143,13 @@ static void warn_of_gone_image(const struct view_input *input, const struct view
                        "code without it; put it back, or give the recording as perf record wrote "
                        "it",
                        image, input->path);
+    char word[SHELL_WORD_BYTES];
     char *moved = injected_image_moved(&input->recording.records, request->recording.root);
     if (moved && !request->quiet)
         printable_line(stderr,
                        "perfjit: %s: was moved with its recording; perf finds the names after "
                        "perfjit move %s",
-                       moved, input->path);
+                       moved, shell_word(word, input->path));
     free(moved);
 }
 
@@ -179,10 +181,11 @@ static int refuse_bench(const char *path, struct findings *findings)
     free(list);
     if (!is_bench)
         return 0;
+    char word[SHELL_WORD_BYTES];
     return report_failure(findings,
                           "%s: is a bench, of many runs: perfjit diff %s compares its sides, and "
                           "each file *.run in it is a recording",
-                          path, path);
+                          path, shell_word(word, path));
 }
 
 static int read_spans(struct view_input *input, const struct view_request *request,

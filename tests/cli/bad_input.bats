@@ -226,6 +226,8 @@ cut_anywhere() {
     refused 1 "$named_dump: nothing of it was written: its process ended" -- inject -i "$sound" -o out.data
     printf 'This is a text of more than forty bytes, not a dump.\n' >"$named_dump"
     refused 1 "$named_dump: not a jitdump file" -- inject -i "$sound" -o out.data
+    refused 1 "--jitdump $PWD/none: No such file or directory" -- inject -i "$sound" -o out.data --jitdump "$PWD/none"
+    refused 1 "$sound: not a jitdump file but a recording of perf record's: perfjit report and perfjit check read it" -- dump "$sound"
 }
 
 @test "a FIFO in the place of the dump: 1, at once" {

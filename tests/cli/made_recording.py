@@ -1,7 +1,10 @@
 #!/usr/bin/env python3
 """made_recording.py OUT WORD...: a recording that nobody made, of one process, 4711, in the order of the WORDs.
 
-    map=FILE[:INODE]    the executable segments of FILE, at their own addresses, with the inode that it has, or that one
+    map=FILE[:INODE[:MAJOR:MINOR]]  the executable segments of FILE, at their own addresses, with the inode and the device that it
+                        has, or with those
+    map-id=FILE         the same with its build-id in place of the inode, as perf record --buildid-mmap has it
+    below=DIR           from here on, files of map, map-id and at are those below DIR, which was the root of the process
     memory=FROM-TO[:NAME]   memory, //anon or of that NAME
     at=FILE:SYMBOL      a sample in SYMBOL of FILE, one byte behind its begin
     address=ADDRESS     a sample there
@@ -21,9 +24,10 @@ MMAP2, COMM, SAMPLE = 10, 3, 9
 IP, TID, TIME = 1, 2, 4
 SAMPLE_ID_ALL, USE_CLOCKID = 1 << 18, 1 << 25
 BUILD_ID, HOSTNAME, ARCH, CLOCK_DATA = 2, 3, 6, 29
-USER, EXEC = 2, 1 << 13
+USER, EXEC, MMAP_BUILD_ID = 2, 1 << 13, 1 << 14
 
 now = 1000000000
+root = ""
 
 
 def padded(data):
@@ -56,40 +60,59 @@ def output_of(*command):
     return subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True).stdout
 
 
-def map_file(path, inode):
-    status = os.stat(path)
-    for line in output_of("readelf", "-lW", path).splitlines():
+def here(path):
+    return root + os.path.abspath(path)
+
+
+def map_file(path, inode=0, major=None, minor=None):
+    status = os.stat(here(path))
+    for line in output_of("readelf", "-lW", here(path)).splitlines():
         fields = line.replace("R E", "RE").split()
         if fields[:1] != ["LOAD"] or "E" not in fields[6]:
             continue
         offset, start, size = (int(fields[i], 16) for i in (1, 2, 5))
         skip = start % 4096
-        yield mapping(start - skip, (size + skip + 4095) & -4096, offset - skip, os.path.abspath(path), os.major(status.st_dev),
-                      os.minor(status.st_dev), inode or status.st_ino)
+        yield mapping(start - skip, (size + skip + 4095) & -4096, offset - skip, os.path.abspath(path),
+                      os.major(status.st_dev) if major is None else major, os.minor(status.st_dev) if minor is None else minor,
+                      inode or status.st_ino)
+
+
+def with_build_id(record, path):
+    found = id_of(here(path))
+    return record[:4] + struct.pack("<H", USER | MMAP_BUILD_ID) + record[6:40] + bytes([len(found), 0, 0, 0]) + found.ljust(20, b"\0") + record[64:]
 
 
 def address_of(path, symbol):
-    for line in output_of("nm", path).splitlines():
+    for line in output_of("nm", here(path)).splitlines():
         if line.split()[-1] == symbol:
             return int(line.split()[0], 16) + 1
     sys.exit(f"{path}: no {symbol}")
 
 
+def id_of(path):
+    return bytes.fromhex(re.search("Build ID: ([0-9a-f]+)", output_of("readelf", "-nW", path)).group(1))
+
+
 def build_id(path):
-    found = bytes.fromhex(re.search("Build ID: ([0-9a-f]+)", output_of("readelf", "-nW", path)).group(1))
+    found = id_of(path)
     name = padded(os.path.abspath(path).encode() + b"\0")
     return struct.pack("<IHHi", 0, USER | 1 << 15, 36 + len(name), -1) + found.ljust(20, b"\0") + bytes([len(found), 0, 0, 0]) + name
 
 
 def main():
+    global root
     features = {ARCH: text("x86_64"), HOSTNAME: text(os.uname().nodename)}
     ids = b""
     records = [record(COMM, EXEC, struct.pack("<II", PID, PID) + b"made\0")]
     for word in sys.argv[2:]:
         kind, _, value = word.partition("=")
         if kind == "map":
-            path, _, inode = value.partition(":")
-            records += map_file(path, int(inode or 0))
+            path, *numbers = value.split(":")
+            records += map_file(path, *map(int, numbers))
+        elif kind == "map-id":
+            records += [with_build_id(each, value) for each in map_file(value)]
+        elif kind == "below":
+            root = os.path.abspath(value)
         elif kind == "memory":
             place, _, name = value.partition(":")
             start, end = (int(each, 16) for each in place.split("-"))

@@ -303,6 +303,54 @@ changed() {
     named work.data one
 }
 
+# in_root: another program of the same name, below root.
+in_root() {
+    program work -Wl,--build-id -Done=other
+    mkdir -p "root$PWD"
+    mv work "root$PWD"
+    program work -Wl,--build-id
+}
+
+# below_root: the recording of that one gets no name from the one here, which is the one that perf record read.
+below_root() {
+    unnamed work.data ' one '
+    perfjit report work.data >rows 2>said || true
+    grep -qE "$1" said || complain "$(cat said)"
+    grep -q 'a chroot or in a container, name its root: --root DIR' said || complain "$(cat said)"
+    named work.data other --root root
+}
+
+@test "a process with another root: the file of the same name here gives no names, though perf read its build-id; --root does" {
+    in_root
+    for wall in '' wall; do
+        # shellcheck disable=SC2086 # a word or none
+        made work.data $wall below=root map=work at=work:other id=work
+        below_root 'work: replaced since it was mapped: its inode is [0-9]+, the recorded one [0-9]+'
+    done
+}
+
+@test "the same on another device, and a copy that came later" {
+    case $(stat -f -c %T .) in ext2/ext3 | xfs | tmpfs) ;; *) skip "on this file system devices are not told as the kernel records them" ;; esac
+    in_root
+    for wall in '' wall; do
+        # shellcheck disable=SC2086 # a word or none
+        made work.data $wall map=work:"$(stat -c %i work)":0:9999 at=work:one id=work
+        changed 'work: the process saw another file there: on device 0:9999, here on [0-9]+:[0-9]+'
+        unnamed work.data ' one '
+    done
+    touch work
+    named work.data one
+}
+
+@test "two files of one name, with their build-ids in the maps: each names its own samples" {
+    in_root
+    made work.data map-id=work at=work:two at=work:one below=root map-id=work at=work:other at=work:other
+    named work.data one --root root
+    perfjit report -q -n 0 --root root work.data >rows
+    grep -qE '^ *50.00% .* other ' rows && grep -qE '^ *25.00% .* one ' rows || complain "$(cat rows)"
+    unnamed work.data ' other '
+}
+
 # --- Text in anonymous memory ---
 
 # text_of FILE: FROM and TO of its text's pages.

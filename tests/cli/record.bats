@@ -324,10 +324,11 @@ silent_answers() {
     says "no-perf: can't run it: install perf (Debian: linux-perf)"
     record_it 1 -e no-such-event true
     says "perf record could not begin: " "no-such-event"
+    [[ $stderr != *Usage* ]] || complain "$stderr"
     record_it 1 -p 4194303
     says "-p 4194303: there is no such process"
     record_it 1 -o no/such true
-    says "no/such.recording: can't write it: No such file or directory"
+    says "no/such.recording: can't write it: No such file or directory; nothing was run; -o NAME says where"
     for words in "" "-p 1 true" "-g wrong true" "-g dwarf,7 true" "-F x true" "--runtime x true" "-o x/ true" "--duration -1 true"; do
         # shellcheck disable=SC2086 # words
         record_it 2 $words
@@ -445,6 +446,14 @@ fake_perf() {
     record_it 0 --runtime none -g fp -- sh -c 'i=0; while [ $i -lt 300000 ]; do i=$((i + 1)); done'
     says "perfjit: no JIT code was logged: no process wrote a jitdump or a perf map"
     [[ $stderr != *recording* ]] && [[ $stderr != *--jitdump* ]] || complain "$stderr"
+}
+
+@test "the commands that it advises can be copied into a shell, whatever the output's name" {
+    run --separate-stderr perfjit record --runtime none -o "it's mine" -- sh -c 'i=0; while [ $i -lt 300000 ]; do i=$((i + 1)); done'
+    advised=${stderr##*now: }
+    for command in "${advised%%,*}" "$(sed 's/.*, or //' <<<"$advised")"; do
+        (eval "${command/#perfjit/\"$BUILD/perfjit\"}") >told 2>&1 || complain "$command: $(cat told)"
+    done
 }
 
 # jvm WORDS: what looks like a JVM from outside, and then does WORDS.

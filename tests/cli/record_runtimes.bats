@@ -90,6 +90,35 @@ END
     done
 }
 
+# native_names RECORDING: report's and perf's names are those of the program below the root.
+native_names() {
+    perfjit report -q "$1" >rows
+    awk '/ inside / { found = $1 + 0 } / here_only / { exit 1 } END { exit found < 50 }' rows || complain "$(cat rows)"
+    perf script -i "$1" -F ip,sym -G 2>/dev/null | awk '$2 == "inside" { found++ } $2 == "here_only" { wrong++ } END { exit wrong || found * 2 < NR }' ||
+        complain "perf: $(perf script -i "$1" -F ip,sym -G)"
+}
+
+@test "chroot: native functions have the names of the files below that root, in perf too, not of those of the same paths here" {
+    [ "$(id -u)" = 0 ] || skip "only root can mount"
+    mkdir disk same
+    printf '#include <time.h>\nstatic void __attribute__((noinline)) inside(void) { for (volatile int i = 0; i < 100000; i++) continue; }\nint main(void) { while (clock() < CLOCKS_PER_SEC / 2) inside(); }\n' >inside.c
+    printf 'void here_only(void) { for (volatile int i = 0; i < 100000; i++) for (volatile int k = 0; k < 9; k++) continue; }\nint main(void) { here_only(); }\n' >here.c
+    gcc -O1 -fno-omit-frame-pointer -static -o inside inside.c
+    gcc -O1 -fno-omit-frame-pointer -static -o prog here.c
+    mount -t tmpfs none disk
+    for root in same disk; do
+        mkdir -p "$root$PWD" "$root/tmp"
+        cp inside "$root$PWD/prog"
+        perfjit record -q -o "$root" chroot "$root" "$PWD/prog" && native_names "$root.perf.data" || fault=1
+        perfjit record -q -g dwarf -o "$root" chroot "$root" "$PWD/prog" && native_names "$root.perf.data" || fault=1
+        chroot "$root" "$PWD/prog" 3>&- &
+        await_use $! 20
+        perfjit record -q -o "$root.p" -p $! && native_names "$root.p.perf.data" || fault=1
+    done
+    umount disk
+    [ -z "${fault-}" ]
+}
+
 @test "lli: an option that the command's own words have is not added, for it may be there once" {
     printf 'define i32 @main() {\n  ret i32 0\n}\n' >one.ll
     record_it 0 --exit-status lli-14 -jit-kind=mcjit one.ll

@@ -37,11 +37,33 @@ static void test_inodes_are_compared_on_one_device(void **state)
     assert_false(mapped_inode_is_on(&map, makedev(8, 1)));
 }
 
+static void test_another_file(void **state)
+{
+    struct stat status;
+    (void)state;
+    assert_int_equal(stat("/dev/shm", &status), 0); /* tmpfs */
+    struct perf_map map = {.has_inode = true,
+                           .maj = major(status.st_dev),
+                           .min = minor(status.st_dev),
+                           .ino = status.st_ino};
+    assert_false(mapped_file_is_another(&map, "/dev/shm", &status, true));
+    map.ino++;
+    assert_true(mapped_file_is_another(&map, "/dev/shm", &status, false));
+    map.min++;
+    assert_false(mapped_file_is_another(&map, "/dev/shm", &status, false)); /* numbers changed */
+    assert_true(mapped_file_is_another(&map, "/dev/shm", &status, true));
+    assert_false(mapped_file_is_another(&map, "/proc", &status, true)); /* it tells no device */
+    assert_false(mapped_file_is_another(&map, "/nowhere", &status, true));
+    map.has_inode = false;
+    assert_false(mapped_file_is_another(&map, "/dev/shm", &status, true));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_paths),
         cmocka_unit_test(test_inodes_are_compared_on_one_device),
+        cmocka_unit_test(test_another_file),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

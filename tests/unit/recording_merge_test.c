@@ -71,8 +71,8 @@ static void play_timelines(void)
 
 static void plan_merge(void)
 {
-    const struct recording_merge_request request = {&records, &processes,  timelines, &plan,
-                                                    "/dso",   new_records, new_chains};
+    const struct recording_merge_request request = {&records, &processes,  timelines,  &plan,
+                                                    "/dso",   new_records, new_chains, NULL};
     assert_int_equal(recording_merge_plan(&merge, &request, &findings), 0);
 }
 

@@ -4,6 +4,7 @@
 #include "injector/arrays/number_sort.h"
 #include "injector/files/interruption.h"
 #include "injector/inject/merge/added_map.h"
+#include "injector/inject/merge/rooted_maps.h"
 #include "injector/recording/perf_data/perf_format.h"
 #include "injector/recording/sampled_addresses.h"
 
@@ -143,13 +144,26 @@ static int added_put(void *context, size_t index, struct byte_sink *sink)
     return added_map_put(&merge->added.items[index], &merge->source, sink);
 }
 
+/* A map has no chain. */
+static int change_put(void *context, const struct perf_record *record, struct byte_sink *sink)
+{
+    const struct recording_merge_request *request = context;
+    int changed = rooted_maps_put(request->rooted, record, sink);
+    return changed || !request->change
+               ? changed
+               : request->change->put(request->change->context, record, sink);
+}
+
 int recording_merge_write(struct recording_merge *merge, struct output_file *output,
                           struct findings *findings)
 {
+    const struct record_change both = {&merge->request, change_put};
+    const bool renames = merge->request.rooted && merge->request.rooted->count;
     struct record_source added = {merge, added_time, added_put};
     const struct records *records = merge->source.records;
     return perf_rewrite(output, records->file, &records->marks, merge->dropped,
-                        merge->dropped_count, &added, merge->request.change, findings);
+                        merge->dropped_count, &added, renames ? &both : merge->request.change,
+                        findings);
 }
 
 void recording_merge_free(struct recording_merge *merge)

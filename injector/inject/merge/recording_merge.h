@@ -18,6 +18,7 @@ struct recording_merge_request {
     const struct record_change *change; /* changes to other records, or NULL; perf does not unwind
                                          * then, and need not forget */
     const struct chain_tree *chains;    /* the chains for some samples, or NULL */
+    const struct rooted_maps *rooted;   /* maps that get another name, or NULL */
 };
 
 struct recording_merge {

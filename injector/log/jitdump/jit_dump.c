@@ -8,6 +8,7 @@
 #include "injector/log/jitdump/dump_mapping.h"
 #include "injector/log/jitdump/torn_record.h"
 #include "injector/recording/machine.h"
+#include "injector/recording/perf_data/perf_format.h"
 #include "injector/text/plural.h"
 #include "jitdump/format/byte_cursor.h"
 
@@ -161,6 +162,9 @@ static int read_header(struct jit_dump *dump, struct cause cause)
         dump->used_bytes--;
     struct byte_cursor cursor = byte_cursor_over(dump->data, dump->size, false);
     uint32_t magic = cursor_u32(&cursor);
+    if (magic == (uint32_t)PERF_MAGIC)
+        return refuse(cause, "not a jitdump file but a recording of perf record's: perfjit report "
+                             "and perfjit check read it");
     if (magic != JITDUMP_MAGIC && magic != JITDUMP_MAGIC_SWAPPED)
         return refuse(cause, "not a jitdump file: it begins with 0x%08" PRIx32, magic);
     cursor = byte_cursor_over(dump->data, dump->size, magic == JITDUMP_MAGIC_SWAPPED);

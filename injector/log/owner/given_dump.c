@@ -28,7 +28,7 @@ static int open_one(struct given_dump *given, const char *path, uint32_t pid,
     if (given->usable)
         return 0;
     if (!jit_dump_name_pid(path, &number))
-        return report_failure(findings, "%s: %s", path, cause);
+        return report_failure(findings, "--jitdump %s: %s", path, cause);
     report_finding(findings, FINDING_DUMP_UNUSABLE, "%s: %s", path, cause);
     return 0;
 }

@@ -7,6 +7,7 @@
 #include "injector/files/process_stat.h"
 
 #include <inttypes.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -113,6 +114,19 @@ bool live_process_read(struct live_process *live, uint32_t pid, uint64_t recorde
 bool live_process_has_other_root(uint32_t pid)
 {
     return has_other(pid, "/");
+}
+
+char *live_process_root_here(uint32_t pid)
+{
+    char link[LIVE_ROOT_BYTES], path[PATH_MAX];
+    struct stat its, ours;
+    ssize_t bytes = readlink(live_process_root(link, pid), path, sizeof path - 1);
+    if (bytes <= 1 || path[0] != '/')
+        return NULL;
+    path[bytes] = '\0';
+    return stat_theirs(pid, "/", &its) == 0 && stat(path, &ours) == 0 && !is_other(&its, &ours)
+               ? strdup(path)
+               : NULL;
 }
 
 uint64_t live_process_own_mounts(void)

@@ -39,6 +39,10 @@ const char *live_process_root(char text[LIVE_ROOT_BYTES], uint32_t pid);
 /* Whether PID lives, and has another root directory than this program. */
 bool live_process_has_other_root(uint32_t pid);
 
+/* The path, to be freed, by which this program finds PID's root directory; NULL: it is its own one,
+ * or has no path here, as that of a container. */
+char *live_process_root_here(uint32_t pid);
+
 /* The inode of this program's own mount namespace; 0: it is not known. */
 uint64_t live_process_own_mounts(void);
 

@@ -136,6 +136,8 @@ static void read_identity(struct byte_cursor *cursor, const struct perf_record *
     map->has_inode = false;
     map->maj = map->min = map->prot = map->flags = 0;
     map->ino = map->generation = 0;
+    map->build_id = NULL;
+    map->build_id_bytes = 0;
     if (record->type != PERF_RECORD_MMAP2)
         return;
     map->maj = cursor_u32(cursor);
@@ -148,6 +150,7 @@ static void read_identity(struct byte_cursor *cursor, const struct perf_record *
      * inode 0. */
     map->has_inode =
         (map->ino || map->maj || map->min) && !(record->misc & PERF_MISC_MMAP_BUILD_ID);
+    map->build_id = perf_record_build_id(record, &map->build_id_bytes);
 }
 
 bool perf_record_is_map(const struct perf_record *record)
@@ -219,7 +222,10 @@ int perf_map_compare_files(const struct perf_map *a, const struct perf_map *b)
         return a->maj < b->maj ? -1 : 1;
     if (a->has_inode && a->min != b->min)
         return a->min < b->min ? -1 : 1;
-    return strcmp(a->filename, b->filename);
+    if (a->build_id_bytes != b->build_id_bytes)
+        return a->build_id_bytes < b->build_id_bytes ? -1 : 1;
+    int order = a->build_id ? memcmp(a->build_id, b->build_id, a->build_id_bytes) : 0;
+    return order ? order : strcmp(a->filename, b->filename);
 }
 
 size_t perf_map_name_length(const char *filename)

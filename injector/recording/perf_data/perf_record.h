@@ -34,6 +34,8 @@ struct perf_map {
     bool has_inode; /* the next three are known; else it is an MMAP, or memory, or has a build-id in
                        their place */
     uint32_t maj, min;
+    const uint8_t *build_id; /* in the record; NULL: it has none */
+    size_t build_id_bytes;
     uint64_t ino;
     uint64_t
         generation; /* of the inode; 0: unknown, as where perf synthesized the record from /proc */
@@ -84,8 +86,8 @@ bool perf_record_map(const struct perf_file *file, const struct perf_record *rec
 bool perf_record_task(const struct perf_file *file, const struct perf_record *record,
                       struct perf_task *task);
 
-/* An order of the files that are mapped, as of strcmp: by inode where both maps tell it, and by
- * name. */
+/* An order of the files that are mapped, as of strcmp: by inode or build-id where both maps tell
+ * it, and by name. */
 int perf_map_compare_files(const struct perf_map *a, const struct perf_map *b);
 
 /* How long a map's FILENAME is without the " (deleted)" that /proc/PID/maps appends to the names of

@@ -18,6 +18,7 @@
 #include "injector/run/record/recorder.h"
 #include "injector/text/plural.h"
 #include "injector/text/printable_text.h"
+#include "injector/text/shell_word.h"
 #include "jitdump/jitdump.h"
 
 #include <errno.h>
@@ -523,15 +524,16 @@ static void tell_end(const struct bench_work *work)
                        plural(work->repeated));
     size_t base = bench_list_count(&work->list, BENCH_BASE);
     size_t new = bench_list_count(&work->list, BENCH_NEW);
+    char text[SHELL_WORD_BYTES];
+    const char *word = shell_word(text, work->options->output);
     if (base)
         printable_line(stderr, "perfjit: %s: %zu run%s of the base, %zu new; now: perfjit diff %s",
-                       work->options->output, base, plural(base), new, work->options->output);
+                       work->options->output, base, plural(base), new, word);
     else
         printable_line(stderr,
                        "perfjit: %s: %zu run%s; to compare: perfjit bench --base-dir %s --new ..., "
                        "or perfjit diff %s OTHER.bench",
-                       work->options->output, new, plural(new), work->options->output,
-                       work->options->output);
+                       work->options->output, new, plural(new), word, word);
 }
 
 /* Keep the commands' input and output out of the measurement. */

@@ -19,6 +19,7 @@
 #include "injector/run/record/stand_in.h"
 #include "injector/text/file_name.h"
 #include "injector/text/printable_text.h"
+#include "injector/text/shell_word.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -385,7 +386,8 @@ static int open_raw(struct record_run *run, struct findings *findings)
         snprintf(number, sizeof number, ".%u", i);
     }
     if (fd < 0) {
-        report_failure(findings, "%s: can't write it: %s", path, strerror(errno));
+        report_failure(findings, "%s: can't write it: %s; nothing was run; -o NAME says where",
+                       path, strerror(errno));
         free(path);
         return -1;
     }
@@ -608,6 +610,7 @@ void record_run_release(struct record_run *run, bool keeps)
 /* The output of a run. */
 struct record_output {
     char *path;   /* NAME.perf.data */
+    char *root;   /* of a process that was attached to */
     char **given; /* owned: dumps that it is given, as PID:FILE */
     size_t given_count, given_capacity;
     int inject_status;
@@ -670,6 +673,14 @@ static int add_unmapped_dumps(const struct record_run *run, struct record_output
     return 0;
 }
 
+/* The root directory of the command, or of the processes, where that is another one and known. */
+static const char *root_of(const struct record_run *run, struct record_output *output)
+{
+    for (size_t i = 0; i < run->options->pid_count && !output->root; i++)
+        output->root = live_process_root_here((uint32_t)run->options->pids[i]);
+    return output->root ? output->root : run->program.command.root;
+}
+
 static int inject_it(struct record_run *run, struct record_output *output,
                      struct findings *findings)
 {
@@ -680,7 +691,7 @@ static int inject_it(struct record_run *run, struct record_output *output,
         options.after_record = true;
         options.names_none = &output->names_none;
         options.follows_pointers = stacks_of(run) && strcmp(stacks_of(run), "fp") == 0;
-        options.request.root = run->program.command.root;
+        options.request.root = root_of(run, output);
         options.request.unwritten = kept_records_source(&run->kept);
         options.quiet = run->options->quiet;
         options.verbose = run->options->verbose;
@@ -756,12 +767,14 @@ static void tell_end(const struct record_run *run)
 
 static void tell_next(const struct record_run *run, const char *output)
 {
+    char text[SHELL_WORD_BYTES];
+    const char *word = shell_word(text, output);
     if (run->options->keeps)
         printable_line(stderr, "perfjit: kept: %s, dumps in %s and where they were written",
                        run->raw, run->folder.dumps);
     printable_line(stderr,
                    "perfjit: now: perfjit report %s, perfjit flamegraph %s, or perf report -i %s",
-                   output, output, output);
+                   word, word, word);
 }
 
 /* The recording and its dumps stay if inject failed on them.  A recording that perf had to leave in
@@ -774,12 +787,13 @@ static bool is_left(const struct record_run *run)
 
 static void tell_failure(const struct record_run *run, const struct findings *findings)
 {
+    char word[SHELL_WORD_BYTES];
     printable_line(stderr, "perfjit: %s", findings->failure);
     if (is_left(run))
         printable_line(stderr,
                        "perfjit: what was recorded is left: %s, and dumps in %s: perfjit inject "
                        "-i %s",
-                       run->raw, run->folder.dumps, run->raw);
+                       run->raw, run->folder.dumps, shell_word(word, run->raw));
 }
 
 /* A process that ends by a signal leaves a dump cut short, as V8 does after Ctrl-C.  That is
@@ -828,6 +842,7 @@ int record_and_inject(const struct record_options *options)
         free(output.given[i]);
     free(output.given);
     free(output.path);
+    free(output.root);
     findings_free(&findings);
     interruption_pass_on();
     return status;

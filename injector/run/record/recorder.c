@@ -323,6 +323,7 @@ static bool is_usual(const char *line)
 /* The messages of perf without those that it always prints, on one line; to be freed, or NULL. */
 static char *read_messages(const char *path)
 {
+    static const char usage[] = " Usage: perf record"; /* as if the user had called it */
     char text[MESSAGE_BYTES + 1], *rest = NULL, *said = NULL;
     int fd = open(path, O_RDONLY | O_CLOEXEC);
     ssize_t bytes = fd >= 0 ? read(fd, text, MESSAGE_BYTES) : 0;
@@ -331,6 +332,8 @@ static char *read_messages(const char *path)
     text[bytes > 0 ? bytes : 0] = '\0';
     for (char *line = strtok_r(text, "\n", &rest); line; line = strtok_r(NULL, "\n", &rest)) {
         char *longer = NULL;
+        if (strncmp(line, usage, sizeof usage - 1) == 0)
+            break;
         if (is_usual(line) ||
             asprintf(&longer, "%s%s%s", said ? said : "", said ? " " : "", line) < 0)
             continue;
