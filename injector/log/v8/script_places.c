@@ -13,13 +13,12 @@ enum { NO_COLUMN = 0 };
 struct known_place {
     uint32_t script, position;
     struct script_place at;
-    bool begins_function;
 };
 
 struct script {
     struct line_text file;
     struct script_file text; /* no lines: it is not there, or another one */
-    bool was_read;
+    bool was_read, is_confirmed;
 };
 
 /* ---- Scripts ---- */
@@ -40,11 +39,11 @@ uint32_t script_places_script(struct script_places *places, struct line_text fil
 }
 
 int script_places_add(struct script_places *places, uint32_t script, uint32_t position,
-                      struct script_place place, bool begins_function)
+                      struct script_place place)
 {
     if (array_reserve(places->items, places->count, places->capacity))
         return -1;
-    places->items[places->count++] = (struct known_place){script, position, place, begins_function};
+    places->items[places->count++] = (struct known_place){script, position, place};
     return 0;
 }
 
@@ -59,7 +58,6 @@ static int compare_places(const void *left, const void *right)
 /* Places that contradict each other are of two files of one name. */
 static void merge(struct known_place *into, const struct known_place *other)
 {
-    into->begins_function |= other->begins_function;
     if (into->at.line != other->at.line || into->at.column != other->at.column)
         into->at = (struct script_place){0, NO_COLUMN};
 }
@@ -97,40 +95,39 @@ static struct script_place place_in(const struct script *script, uint32_t positi
     return (struct script_place){(uint32_t)behind, position - text->starts[behind - 1] + 1};
 }
 
-/* Whether the file has all functions of SCRIPT where the log has them: 1, 0, or -1 if the log has
- * none. */
-static int is_the_one(const struct script_places *places, uint32_t script)
-{
-    const struct known_place from = {.script = script};
-    const struct script_file *text = &places->scripts[script].text;
-    size_t at, line = 0;
-    bool any = false;
-    array_bisect(at, places->count, compare_places(&places->items[at], &from) < 0);
-    for (; at < places->count && places->items[at].script == script; at++) {
-        const struct known_place *known = &places->items[at];
-        while (line < text->line_count && text->starts[line] <= known->position)
-            line++;
-        if (known->begins_function &&
-            (line != known->at.line || !line ||
-             known->position - text->starts[line - 1] + 1 != known->at.column))
-            return 0;
-        any |= known->begins_function;
-    }
-    return any ? 1 : -1;
-}
-
-static void read_script(struct script_places *places, uint32_t number)
+void script_places_read(struct script_places *places, uint32_t number)
 {
     struct script *script = &places->scripts[number];
     char path[PATH_MAX];
-    script->was_read = true;
-    if (!script_file_path(script->file.text, script->file.bytes, places->root, path))
+    if (script->was_read)
         return;
-    const int is_right = script_file_read(&script->text, path) ? -1 : is_the_one(places, number);
-    if (is_right == 0)
-        report_finding(places->findings, FINDING_SCRIPT_CHANGED, "%s", path);
-    if (is_right != 1)
+    script->was_read = true;
+    if (script_file_path(script->file.text, script->file.bytes, places->root, path) &&
+        script_file_read(&script->text, path))
         script_file_free(&script->text);
+}
+
+static bool is_at(const struct script_file *text, uint32_t position, struct script_place place)
+{
+    const size_t line = place.line;
+    return line && line <= text->line_count && text->starts[line - 1] <= position &&
+           position - text->starts[line - 1] + 1 == place.column &&
+           (line == text->line_count || position < text->starts[line]);
+}
+
+void script_places_check(struct script_places *places, uint32_t number, uint32_t position,
+                         struct script_place place)
+{
+    struct script *script = &places->scripts[number];
+    char path[PATH_MAX];
+    if (!script->text.line_count)
+        return;
+    script->is_confirmed = true;
+    if (is_at(&script->text, position, place))
+        return;
+    script_file_free(&script->text);
+    if (script_file_path(script->file.text, script->file.bytes, places->root, path))
+        report_finding(places->findings, FINDING_SCRIPT_CHANGED, "%s", path);
 }
 
 /* ---- Places ---- */
@@ -156,14 +153,13 @@ static struct script_place between(const struct script_places *places, uint32_t 
                            : nowhere;
 }
 
-bool script_places_have_file(struct script_places *places, uint32_t script)
+bool script_places_have_file(const struct script_places *places, uint32_t number)
 {
-    if (!places->scripts[script].was_read)
-        read_script(places, script);
-    return places->scripts[script].text.line_count;
+    const struct script *script = &places->scripts[number];
+    return script->text.line_count && script->is_confirmed;
 }
 
-struct script_place script_places_find(struct script_places *places, uint32_t script,
+struct script_place script_places_find(const struct script_places *places, uint32_t script,
                                        uint32_t position)
 {
     return script_places_have_file(places, script) ? place_in(&places->scripts[script], position)

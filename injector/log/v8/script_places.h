@@ -34,19 +34,28 @@ struct script_places {
 /* The number of the script FILE, whose text outlives PLACES; UINT32_MAX without memory. */
 uint32_t script_places_script(struct script_places *places, struct line_text file);
 
-/* Character POSITION of SCRIPT is at PLACE.  Returns 0, or -1 without memory. */
-int script_places_add(struct script_places *places, uint32_t script, uint32_t position,
-                      struct script_place place, bool begins_function);
+/* Read the file of SCRIPT, if it is there and was not read yet. */
+void script_places_read(struct script_places *places, uint32_t script);
 
-/* Put what was added in order.  More may be added then, and this called again. */
+/* A function of SCRIPT begins at character POSITION, which is at PLACE: a file that has it
+ * elsewhere is told, and no longer used. */
+void script_places_check(struct script_places *places, uint32_t script, uint32_t position,
+                         struct script_place place);
+
+/* Whether the places of SCRIPT come from its file: it was read, and has all functions that were
+ * checked, at least one. */
+bool script_places_have_file(const struct script_places *places, uint32_t script);
+
+/* Character POSITION of SCRIPT, which has no file, is at PLACE.  Returns 0, or -1 without memory.
+ */
+int script_places_add(struct script_places *places, uint32_t script, uint32_t position,
+                      struct script_place place);
+
+/* Put what was added in order: all is there now. */
 void script_places_close(struct script_places *places);
 
-/* Whether the places of SCRIPT come from its file, which is read if it is not yet.  The functions'
- * places are added and in order. */
-bool script_places_have_file(struct script_places *places, uint32_t script);
-
 /* The place of character POSITION of SCRIPT. */
-struct script_place script_places_find(struct script_places *places, uint32_t script,
+struct script_place script_places_find(const struct script_places *places, uint32_t script,
                                        uint32_t position);
 
 void script_places_free(struct script_places *places);

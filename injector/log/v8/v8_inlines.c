@@ -286,7 +286,7 @@ static struct v8_row *calls_of(const struct v8_code *code, size_t *count, const 
     return calls;
 }
 
-static int add_functions(struct giving *giving)
+static int find_scripts(struct giving *giving)
 {
     const struct v8_log *v8 = giving->v8;
     giving->scripts = malloc((v8->function_count + 1) * sizeof *giving->scripts);
@@ -299,12 +299,55 @@ static int add_functions(struct giving *giving)
                                  : script_places_script(&giving->places, function->file);
         if (giving->scripts[i] == UINT32_MAX)
             return -1;
-        if (function->start != V8_NOWHERE && function->line &&
-            script_places_add(&giving->places, giving->scripts[i], function->start,
-                              (struct script_place){function->line, function->column}, true))
-            return -1;
     }
     return 0;
+}
+
+static void read_script(struct giving *giving, uint32_t function)
+{
+    if (function != V8_NOWHERE)
+        script_places_read(&giving->places, giving->scripts[function]);
+}
+
+/* Those of the pairs' code alone. */
+static void read_scripts(struct giving *giving)
+{
+    for (size_t i = 0; i < giving->pair_count; i++) {
+        const struct v8_code *code = &giving->v8->codes[giving->pairs[i].code];
+        read_script(giving, code->function);
+        for (size_t c = 0; c < code->callee_count; c++)
+            read_script(giving, giving->v8->callees[code->first_callee + c]);
+    }
+}
+
+static bool is_placed(const struct v8_function *function)
+{
+    return function->start != V8_NOWHERE && function->line;
+}
+
+static void check_scripts(struct giving *giving)
+{
+    const struct v8_log *v8 = giving->v8;
+    for (size_t i = 0; i < v8->function_count; i++) {
+        const struct v8_function *function = &v8->functions[i];
+        if (is_placed(function))
+            script_places_check(&giving->places, giving->scripts[i], function->start,
+                                (struct script_place){function->line, function->column});
+    }
+}
+
+/* The functions of scripts without a file. */
+static int add_functions(struct giving *giving)
+{
+    const struct v8_log *v8 = giving->v8;
+    int result = 0;
+    for (size_t i = 0; !result && i < v8->function_count; i++) {
+        const struct v8_function *function = &v8->functions[i];
+        if (is_placed(function) && !script_places_have_file(&giving->places, giving->scripts[i]))
+            result = script_places_add(&giving->places, giving->scripts[i], function->start,
+                                       (struct script_place){function->line, function->column});
+    }
+    return result;
 }
 
 /* The row that begins at OFFSET, of the script FILE; or NULL. */
@@ -340,19 +383,19 @@ static int add_rows(struct giving *giving, struct pair pair)
                                                                giving->v8->functions[of].file);
         if (row && position.position != V8_NOWHERE)
             result = script_places_add(&giving->places, giving->scripts[of], position.position,
-                                       (struct script_place){row->line, row->column}, false);
+                                       (struct script_place){row->line, row->column});
     }
     free(calls);
     return result;
 }
 
-static bool has_file(struct giving *giving, uint32_t function)
+static bool has_file(const struct giving *giving, uint32_t function)
 {
     return function == V8_NOWHERE ||
            script_places_have_file(&giving->places, giving->scripts[function]);
 }
 
-static bool have_files(struct giving *giving, const struct v8_code *code)
+static bool have_files(const struct giving *giving, const struct v8_code *code)
 {
     bool all = has_file(giving, code->function);
     for (size_t i = 0; all && i < code->callee_count; i++)
@@ -363,9 +406,12 @@ static bool have_files(struct giving *giving, const struct v8_code *code)
 /* The dump's rows are decoded for scripts without a file alone: that takes longer than all else. */
 static int find_places(struct giving *giving)
 {
+    if (find_scripts(giving))
+        return -1;
+    read_scripts(giving);
+    check_scripts(giving);
     if (add_functions(giving))
         return -1;
-    script_places_close(&giving->places);
     for (size_t i = 0; i < giving->pair_count; i++)
         if (!have_files(giving, &giving->v8->codes[giving->pairs[i].code]) &&
             add_rows(giving, giving->pairs[i]))
