@@ -103,7 +103,7 @@ inlined_share() {
 @test "a recording made by hand: --v8-log of a directory and of a file; a log of another run is told" {
     mkdir logs other
     PERF=(perf record -q -k mono -F 999 -g -e cpu-clock:u -o in.data)
-    NODE=(node --perf-prof --log-code --no-log-source-code)
+    NODE=(node --perf-prof --log-code --log-source-code)
     "${PERF[@]}" "${NODE[@]}" --logfile="$PWD/logs/v8-%p.log" work.js
     "${NODE[@]}" --logfile="$PWD/other/v8.log" work.js
     for log in logs logs/*.log; do
@@ -127,7 +127,7 @@ inlined_share() {
 # the log says is there.
 @test "node: each inlined call lies in the lines of its function" {
     mkdir logs
-    perf record -q -k mono -F 999 -g -e cpu-clock:u -o in.data node --perf-prof --log-code --no-log-source-code --logfile="$PWD/logs/v8.log" work.js
+    perf record -q -k mono -F 999 -g -e cpu-clock:u -o in.data node --perf-prof --log-code --log-source-code --logfile="$PWD/logs/v8.log" work.js
     perfjit inject -f -q -i in.data -o out.data --v8-log logs
     elf=$(find out.data.dso -name '*.so')
     # perf prints addresses of the file where it prints call chains; the first of each is what ran.

@@ -4,6 +4,7 @@
 #include "injector/arrays/array.h"
 #include "injector/arrays/bisect.h"
 #include "injector/log/script/script_file.h"
+#include "injector/log/v8/v8_log.h"
 
 #include <stdlib.h>
 #include <xxhash.h>
@@ -17,8 +18,10 @@ struct known_place {
 
 struct script {
     struct line_text file;
+    struct line_text given;  /* as the log has it; or none */
     struct script_file text; /* no lines: it is not there, or another one */
-    bool was_read, is_confirmed;
+    int64_t shift;           /* of the columns in the first line: a wrapper stands in front */
+    bool was_read, is_confirmed, has_shift;
 };
 
 /* ---- Scripts ---- */
@@ -85,34 +88,69 @@ void script_places_free(struct script_places *places)
     *places = (struct script_places){0};
 }
 
-/* ---- Their files ---- */
+/* ---- Their texts ---- */
 
 static struct script_place place_in(const struct script *script, uint32_t position)
 {
     const struct script_file *text = &script->text;
     size_t behind;
     array_bisect(behind, text->line_count, text->starts[behind] <= position);
-    return (struct script_place){(uint32_t)behind, position - text->starts[behind - 1] + 1};
+    const int64_t column =
+        (int64_t)position - text->starts[behind - 1] + 1 + (behind == 1 ? script->shift : 0);
+    return column > 0 ? (struct script_place){(uint32_t)behind, (uint32_t)column}
+                      : (struct script_place){0, NO_COLUMN};
+}
+
+int script_places_give(struct script_places *places, struct line_text file, struct line_text text)
+{
+    const uint32_t number = script_places_script(places, file);
+    if (number == UINT32_MAX)
+        return -1;
+    if (!places->scripts[number].given.bytes)
+        places->scripts[number].given = text;
+    return 0;
+}
+
+static int take_given(struct script *script)
+{
+    size_t bytes;
+    char *text = v8_text_plain(script->given, &bytes);
+    const int result = text ? script_file_take(&script->text, text, bytes) : -1;
+    free(text);
+    return result;
+}
+
+static int read_text(const struct script_places *places, struct script *script)
+{
+    char path[PATH_MAX];
+    if (script->given.bytes)
+        return take_given(script);
+    return script_file_path(script->file.text, script->file.bytes, places->root, path)
+               ? script_file_read(&script->text, path)
+               : -1;
 }
 
 void script_places_read(struct script_places *places, uint32_t number)
 {
     struct script *script = &places->scripts[number];
-    char path[PATH_MAX];
-    if (script->was_read)
-        return;
-    script->was_read = true;
-    if (script_file_path(script->file.text, script->file.bytes, places->root, path) &&
-        script_file_read(&script->text, path))
+    if (!script->was_read && read_text(places, script))
         script_file_free(&script->text);
+    script->was_read = true;
 }
 
-static bool is_at(const struct script_file *text, uint32_t position, struct script_place place)
+static bool is_at(const struct script *script, uint32_t position, struct script_place place)
 {
-    const size_t line = place.line;
-    return line && line <= text->line_count && text->starts[line - 1] <= position &&
-           position - text->starts[line - 1] + 1 == place.column &&
-           (line == text->line_count || position < text->starts[line]);
+    const struct script_place found = place_in(script, position);
+    return found.line == place.line && found.column == place.column;
+}
+
+/* The first function in the first line tells where that begins. */
+static void find_shift(struct script *script, uint32_t position, struct script_place place)
+{
+    if (script->has_shift || !script->given.bytes || place.line != 1)
+        return;
+    script->shift = (int64_t)place.column - 1 - position;
+    script->has_shift = true;
 }
 
 void script_places_check(struct script_places *places, uint32_t number, uint32_t position,
@@ -122,11 +160,13 @@ void script_places_check(struct script_places *places, uint32_t number, uint32_t
     char path[PATH_MAX];
     if (!script->text.line_count)
         return;
+    find_shift(script, position, place);
     script->is_confirmed = true;
-    if (is_at(&script->text, position, place))
+    if (is_at(script, position, place))
         return;
     script_file_free(&script->text);
-    if (script_file_path(script->file.text, script->file.bytes, places->root, path))
+    if (!script->given.bytes &&
+        script_file_path(script->file.text, script->file.bytes, places->root, path))
         report_finding(places->findings, FINDING_SCRIPT_CHANGED, "%s", path);
 }
 
@@ -153,7 +193,7 @@ static struct script_place between(const struct script_places *places, uint32_t 
                            : nowhere;
 }
 
-bool script_places_have_file(const struct script_places *places, uint32_t number)
+bool script_places_have_text(const struct script_places *places, uint32_t number)
 {
     const struct script *script = &places->scripts[number];
     return script->text.line_count && script->is_confirmed;
@@ -162,6 +202,6 @@ bool script_places_have_file(const struct script_places *places, uint32_t number
 struct script_place script_places_find(const struct script_places *places, uint32_t script,
                                        uint32_t position)
 {
-    return script_places_have_file(places, script) ? place_in(&places->scripts[script], position)
+    return script_places_have_text(places, script) ? place_in(&places->scripts[script], position)
                                                    : between(places, script, position);
 }

@@ -13,6 +13,7 @@
 #include <stdlib.h>
 
 enum { FIELD_START = 3, FIELD_END, TABLES = 3 };      /* of source info */
+enum { FIELD_TEXT = 3 };                              /* of a script's source */
 enum { FIELDS_MOST = 9, LOG_BYTES_MOST = INT32_MAX }; /* 100 000 functions have 20 MB */
 
 /* ---- Lines ---- */
@@ -207,6 +208,20 @@ static enum outcome take_sfi_move(struct reader *reader, const struct line_text 
                : LINE_TAKEN;
 }
 
+/* Scripts of eval have no file, and node's own are in no file. */
+static enum outcome take_source(struct reader *reader, const struct line_text *fields, size_t count)
+{
+    struct v8_log *log = reader->log;
+    if (count != FIELD_TEXT + 1)
+        return LINE_BAD;
+    if (!fields[2].bytes || begins_with(fields[2], "node:"))
+        return LINE_TAKEN;
+    if (array_reserve(log->sources, log->source_count, log->source_capacity))
+        return LINE_NO_MEMORY;
+    log->sources[log->source_count++] = (struct v8_source){fields[2], fields[FIELD_TEXT]};
+    return LINE_TAKEN;
+}
+
 static enum outcome take_line(struct reader *reader, struct line_text line)
 {
     struct line_text fields[FIELDS_MOST];
@@ -216,6 +231,8 @@ static enum outcome take_line(struct reader *reader, struct line_text line)
         return take_source_info(reader, fields, split(line, FIELD_END + 1, fields));
     if (begins_with(line, "sfi-move,"))
         return take_sfi_move(reader, fields, split(line, FIELDS_MOST, fields));
+    if (begins_with(line, "script-source,"))
+        return take_source(reader, fields, split(line, FIELD_TEXT + 1, fields));
     return LINE_TAKEN;
 }
 
@@ -274,6 +291,7 @@ void v8_log_free(struct v8_log *log)
     free(log->text);
     free(log->functions);
     free(log->codes);
+    free(log->sources);
     free(log->callees);
     *log = (struct v8_log){0};
 }
@@ -315,7 +333,7 @@ int v8_row_next(struct line_text *text, char letter, struct v8_row *row)
     return 1;
 }
 
-/* ---- Names ---- */
+/* ---- Text ---- */
 
 /* The character behind a backslash and LETTER, in DIGITS hexadecimal digits. */
 static bool take_escape(struct line_text *text, char letter, uint32_t digits, uint32_t *code)
@@ -357,17 +375,18 @@ static size_t put_escaped(struct line_text *text, char *to)
     return 1;
 }
 
-char *v8_name_plain(struct line_text name)
+char *v8_text_plain(struct line_text text, size_t *bytes)
 {
-    char *plain = malloc((size_t)name.bytes + 1), *to = plain;
-    while (plain && name.bytes) {
-        const char *backslash = memchr(name.text, '\\', name.bytes);
-        const uint32_t before = backslash ? (uint32_t)(backslash - name.text) : name.bytes;
-        memcpy(to, name.text, before);
+    char *plain = malloc((size_t)text.bytes + 1), *to = plain;
+    while (plain && text.bytes) {
+        const char *backslash = memchr(text.text, '\\', text.bytes);
+        const uint32_t before = backslash ? (uint32_t)(backslash - text.text) : text.bytes;
+        memcpy(to, text.text, before);
         to += before;
-        name = (struct line_text){name.text + before, name.bytes - before};
-        to += name.bytes ? put_escaped(&name, to) : 0;
+        text = (struct line_text){text.text + before, text.bytes - before};
+        to += text.bytes ? put_escaped(&text, to) : 0;
     }
+    *bytes = plain ? (size_t)(to - plain) : 0;
     if (plain)
         *to = '\0';
     return plain;

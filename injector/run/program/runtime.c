@@ -24,11 +24,12 @@ static const struct runtime older_mono = {.name = "mono",
         SWITCH_PREPEND, variable, text, ' ', false, false                                          \
     }
 
-/* V8's code log has the calls that it inlined.  Each isolate writes a file of its own, whose name
- * begins with its address.  NODE_OPTIONS refuses these (node 20, 22 and 24). */
+/* V8's code log has the calls that it inlined, and the text of scripts that are compiled in memory.
+ * Each isolate writes a file of its own, whose name begins with its address.  NODE_OPTIONS refuses
+ * these (node 20, 22 and 24). */
 #define NODE_CODE_LOG                                                                              \
     .alone_programs = {"node", "nodejs"},                                                          \
-    .alone_words = {"--log-code", "--no-log-source-code", "--logfile=%d/v8-%p.log"}
+    .alone_words = {"--log-code", "--log-source-code", "--logfile=%d/v8-%p.log"}
 
 #define ARGUMENT(text)                                                                             \
     {                                                                                              \
@@ -59,7 +60,7 @@ static const struct runtime deno_elsewhere = {
     .name = "deno",
     .switches = {{SWITCH_APPEND, "DENO_V8_FLAGS",
                   "--perf-prof,--interpreted-frames-native-stack,--perf-prof-path=%d,"
-                  "--log-code,--no-log-source-code,--logfile=%d/v8-%p.log",
+                  "--log-code,--log-source-code,--logfile=%d/v8-%p.log",
                   ',', false, false}},
     .needs = "Deno 1.37 or later"};
 
@@ -81,7 +82,7 @@ const struct runtime runtimes[] = {
      .programs = {"deno"},
      .switches = {{SWITCH_APPEND, "DENO_V8_FLAGS",
                    "--perf-prof,--interpreted-frames-native-stack,--perf-basic-prof,"
-                   "--log-code,--no-log-source-code,--logfile=%d/v8-%p.log",
+                   "--log-code,--log-source-code,--logfile=%d/v8-%p.log",
                    ',', false, false}},
      .writes_here = true,
      .elsewhere = &deno_elsewhere},
