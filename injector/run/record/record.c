@@ -10,8 +10,8 @@
 #include "injector/files/undo_list.h"
 #include "injector/inject/image/earlier_result.h"
 #include "injector/inject/inject.h"
-#include "injector/log/spans/kept_spans.h"
 #include "injector/log/jitdump/dump_name.h"
+#include "injector/log/spans/kept_spans.h"
 #include "injector/recording/host/live_process.h"
 #include "injector/run/program/start_place.h"
 #include "injector/run/record/left_over.h"
@@ -123,10 +123,12 @@ static int add_runtime(struct record_run *run, const struct runtime *runtime,
     return 0;
 }
 
-/* Report the settings in the files of RUNTIME, on the line in STREAM. */
+/* Report the settings in the files of RUNTIME, on the line in STREAM.  What is read by words alone
+ * is no setting. */
 static void tell_files(const struct runtime *runtime, FILE *stream)
 {
-    for (size_t i = 0; i < RUNTIME_FILES_MOST && runtime->files[i].name; i++)
+    const bool are_settings = !runtime->alone_words[0];
+    for (size_t i = 0; are_settings && i < RUNTIME_FILES_MOST && runtime->files[i].name; i++)
         for (const char *at = runtime->files[i].text; *at; at++)
             putc(*at == '\n' ? ' ' : *at, stream);
 }
