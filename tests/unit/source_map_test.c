@@ -386,7 +386,7 @@ static void test_where_a_map_is_named(void **state)
          "json,%7B%22version%22:3,%22sources%22:%5B%22src/m.ts%22%5D,%22mappings%22:%22AAAA%22%7D",
          true},
         {"f()\n//# sourceMappingURL=m.map\n//# debugId=7\n/* end */\n", true},
-        {"f()\n//# sourceMappingURL=m.map\n\n}});\n", true}, /* the end of a wrapper */
+        {"f()\n//# sourceMappingURL=m.map\n\n}})();\n", true}, /* the end of a wrapper */
         {"f()\n//# sourceMappingURL=m.map\n}f()\n", false},
         {"f('sourceMappingURL=m.map')\n", false},
         {"f('//# sourceMappingURL=m.map')\n", false},

@@ -169,7 +169,7 @@ static bool are_comments(const char *text)
 {
     while (*text) {
         const size_t bytes = strcspn(text, "\r\n");
-        const size_t skipped = strspn(text, " \t})];");
+        const size_t skipped = strspn(text, " \t(){}];");
         const char *at = text + (skipped < bytes ? skipped : bytes);
         const size_t left = bytes - (size_t)(at - text);
         if (left && strncmp(at, "//", 2) &&
