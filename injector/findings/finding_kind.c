@@ -65,7 +65,7 @@ static const struct finding_text texts[FINDING_KINDS] = {
     [FINDING_SCRIPT_CHANGED] =
         {"script whose file is not the text that ran",
          "its lines are those of that text: a loader made it in memory (tsx, ts-node, jest, "
-         "vitest), or the file has changed since; run what a compiler wrote to files",
+         "vitest), or the file has changed since; --log-source-code lets V8's log have the text",
          false},
     [FINDING_BYTES_ABSENT] = {"function logged without its code bytes",
                               "it has its name, but perf annotate can't show its instructions",

@@ -76,6 +76,45 @@ inlined_share() {
     inlined_share 850 node worker.js
 }
 
+@test "node: started by its path, with words of its own, synchronously and not" {
+    local -A calls=([spawn]='spawn(process.execPath, ["work.js"])' [fork]='fork("./work.js", [], { execArgv: ["--no-warnings"] })'
+        [sync]='spawnSync(process.execPath, ["work.js"])' [file]='execFileSync(process.execPath, ["work.js"])')
+    for call in "${!calls[@]}"; do
+        echo "require('child_process').${calls[$call]}" >by-path.js
+        inlined_share 850 node by-path.js
+    done
+    echo 'import { spawnSync } from "child_process"; spawnSync(process.execPath, ["work.js"]);' >by-path.mjs
+    inlined_share 850 sh -c 'node by-path.mjs; :'
+}
+
+# The folder of the run is gone: a child that is started then is as without perfjit.
+@test "node: what a service starts after the run has no words of the run" {
+    cat >service.js <<'END'
+const at = setInterval(() => {
+    if (require("fs").existsSync(process.env.JITDUMPDIR)) return;
+    clearInterval(at);
+    const { spawn, fork } = require("child_process");
+    fork("./kid.js", [], { stdio: ["ignore", 3, 3, "ipc"] }).on("exit", () => spawn(process.execPath, ["kid.js"], { stdio: ["ignore", 3, 3] }));
+}, 50);
+END
+    echo 'console.log(JSON.stringify(process.execArgv)); if (process.disconnect) process.disconnect();' >kid.js
+    record_it sh -c 'node service.js 3>late >/dev/null 2>&1 & sleep 1'
+    await eval '[ "$(wc -l <late)" -ge 2 ]'
+    [ "$(cat late)" = $'[]\n[]' ] || complain "$(head -c 400 late)"
+}
+
+@test "a script that is compiled in memory: names and lines of its own text's map" {
+    cat >loader.js <<'END'
+const text = 'function m(a,b){let s=a;for(let i=0;i<50;i++)s=(s*31+b+i)|0;return s}function t(n){let r=0;for(let i=0;i<n;i++)r+=m(i,r);return r}for(let i=0;i<1200;i++)t(20000);';
+const map = { version: 3, sources: ["work.ts"], names: ["mixNumbers"], mappings: ";AAEA,SAASA" };
+const url = "data:application/json;base64," + Buffer.from(JSON.stringify(map)).toString("base64");
+new (require("vm").Script)(`(()=>{\n${text}\n//# sourceMappingURL=${url}\n})()`, { filename: __dirname + "/work.ts" }).runInThisContext();
+END
+    echo '// what people wrote' >work.ts
+    record_it node loader.js
+    [[ $(self mixNumbers) == [89]??\ *inlined*work.ts:3 ]] || complain "$(self mixNumbers) $stderr"
+}
+
 # Whatever the command finds in PATH without perfjit it finds with it, and it sees its own words and variables.
 # shellcheck disable=SC2016 # for the shells and the programs
 @test "node in PATH: another one in front, a version manager, its words and variables" {
@@ -103,7 +142,7 @@ inlined_share() {
 @test "a recording made by hand: --v8-log of a directory and of a file; a log of another run is told" {
     mkdir logs other
     PERF=(perf record -q -k mono -F 999 -g -e cpu-clock:u -o in.data)
-    NODE=(node --perf-prof --log-code --no-log-source-code)
+    NODE=(node --perf-prof --log-code --log-source-code)
     "${PERF[@]}" "${NODE[@]}" --logfile="$PWD/logs/v8-%p.log" work.js
     "${NODE[@]}" --logfile="$PWD/other/v8.log" work.js
     for log in logs logs/*.log; do
@@ -127,7 +166,7 @@ inlined_share() {
 # the log says is there.
 @test "node: each inlined call lies in the lines of its function" {
     mkdir logs
-    perf record -q -k mono -F 999 -g -e cpu-clock:u -o in.data node --perf-prof --log-code --no-log-source-code --logfile="$PWD/logs/v8.log" work.js
+    perf record -q -k mono -F 999 -g -e cpu-clock:u -o in.data node --perf-prof --log-code --log-source-code --logfile="$PWD/logs/v8.log" work.js
     perfjit inject -f -q -i in.data -o out.data --v8-log logs
     elf=$(find out.data.dso -name '*.so')
     # perf prints addresses of the file where it prints call chains; the first of each is what ran.

@@ -245,7 +245,7 @@ as_user() {
     as_user 12345 node work.js
     exits 0
     says "perfjit: node: --perf-prof --interpreted-frames-native-stack --perf-prof-path=$TMPDIR/perfjit-"
-    [[ $output == "ran with , --log-code --no-log-source-code --logfile=$TMPDIR/perfjit-"*"/dumps/v8-%p.log --perf-prof-path="*" work.js" ]] || complain "$output"
+    [[ $output == "ran with , --log-code --log-source-code --logfile=$TMPDIR/perfjit-"*"/dumps/v8-%p.log --require=$TMPDIR/perfjit-"*"/settings/node/reach.js --perf-prof-path="*" work.js" ]] || complain "$output"
     stand_in node 'case $* in *--perf-prof-path=*) exit 9 ;; esac; echo "ran with $NODE_OPTIONS"'
     as_user 12345 node work.js
     exits 1

@@ -73,7 +73,7 @@ static void test_own_values(void **state)
     runtime_environment_add(&environment, runtime_named("deno"));
     assert_set(&environment, "DENO_V8_FLAGS",
                "--own,--perf-prof,--interpreted-frames-native-stack,--perf-basic-prof,--log-code,"
-               "--no-log-source-code,--logfile=/run/dumps/v8-%p.log");
+               "--log-source-code,--logfile=/run/dumps/v8-%p.log");
     runtime_environment_free(&environment);
 }
 

@@ -386,6 +386,8 @@ static void test_where_a_map_is_named(void **state)
          "json,%7B%22version%22:3,%22sources%22:%5B%22src/m.ts%22%5D,%22mappings%22:%22AAAA%22%7D",
          true},
         {"f()\n//# sourceMappingURL=m.map\n//# debugId=7\n/* end */\n", true},
+        {"f()\n//# sourceMappingURL=m.map\n\n}})();\n", true}, /* the end of a wrapper */
+        {"f()\n//# sourceMappingURL=m.map\n}f()\n", false},
         {"f('sourceMappingURL=m.map')\n", false},
         {"f('//# sourceMappingURL=m.map')\n", false},
         {"f(`\n//# sourceMappingURL=m.map\n`)\n", false},
@@ -407,6 +409,45 @@ static void test_where_a_map_is_named(void **state)
         assert_int_equal(findings.count[FINDING_SOURCE_MAP], 0);
         end_scripts();
     }
+}
+
+static void give(const char *text)
+{
+    assert_int_equal(source_maps_give(&maps, line_text_of(scratch_file), text, strlen(text)), 0);
+}
+
+/* tsx, jest and others compile in memory: the file is what people wrote. */
+static void test_a_text_that_ran_counts_before_the_file(void **state)
+{
+    static const char made[] = "f()\n//# sourceMappingURL=m.map";
+    struct mapped_place place = {.line = 1, .column = 1};
+    (void)state;
+    write_map(MAP);
+    for (int is_given = 0; is_given < 2; is_given++) {
+        write_scratch("f()", 3);
+        maps = (struct source_maps){.findings = &findings};
+        findings = (struct findings){.quiet = true};
+        if (is_given)
+            give(made);
+        give("f()\n//# sourceMappingURL=none.map"); /* that of another process */
+        place.file = line_text_of(scratch_file);
+        assert_int_equal(source_maps_place(&maps, &place), is_given);
+        assert_int_equal(findings.count[FINDING_SOURCE_MAP], !is_given);
+        end_scripts();
+    }
+}
+
+static void test_a_text_that_ran_has_the_names(void **state)
+{
+    static const char made[] = MINIFIED "\n//# sourceMappingURL=m.map\n";
+    (void)state;
+    write_map(MAP);
+    write_scratch("const total = 7", 15);
+    maps = (struct source_maps){.findings = &findings};
+    findings = (struct findings){.quiet = true};
+    give(made);
+    assert_name("t", "total");
+    end_scripts();
 }
 
 /* A long last line may hold the whole map. */
@@ -480,6 +521,8 @@ int main(void)
         cmocka_unit_test(test_names_by_the_file_unless_it_is_newer),
         cmocka_unit_test(test_names_where_functions_are_written),
         cmocka_unit_test(test_where_a_map_is_named),
+        cmocka_unit_test(test_a_text_that_ran_counts_before_the_file),
+        cmocka_unit_test(test_a_text_that_ran_has_the_names),
         cmocka_unit_test(test_a_map_in_a_last_line_of_any_length),
         cmocka_unit_test(test_a_map_that_cannot_be_used_is_told_once),
         cmocka_unit_test(test_maps_in_another_directory),

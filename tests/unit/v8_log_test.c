@@ -157,7 +157,9 @@ static void test_another_line_or_file_is_another_function(void **state)
 static void test_escapes_in_names(void **state)
 {
     (void)state;
-    char *plain = v8_name_plain(line_text_of("a\\x2Cb\\\\c\\nd\\u20AC\\uD83D\\uDE00\\xE9\\u12"));
+    size_t bytes;
+    char *plain =
+        v8_text_plain(line_text_of("a\\x2Cb\\\\c\\nd\\u20AC\\uD83D\\uDE00\\xE9\\u12"), &bytes);
     assert_string_equal(plain, "a,b\\c\nd\u20ac\U0001F600\u00e9u12");
     free(plain);
 }
@@ -292,6 +294,50 @@ static void test_a_file_that_is_not_the_script_is_told(void **state)
     expect_call_in_source("2:16", 0, 0);
 }
 
+/* A loader made the text in memory, and stands in front of its first line.  OUTER: where the log
+ * has outer's "(". */
+static void read_with_text(const char *outer)
+{
+    char *name, *log;
+    assert_true(asprintf(&name, "JS:*outer /none/t\u00e9.ts:%s", outer) > 0);
+    assert_true(asprintf(&log,
+                         "script-source,5,/none/t\\xE9.ts,wrap(const \\u20AC = '\\uD83D\\uDE00';"
+                         "\\nfunction outer() {\\n    return 1 + inner();\\n}\n"
+                         "code-creation,JS,10,1,0x771,50,first /none/t\\xE9.ts:1:3,0xd0,~\n"
+                         "code-source-info,0x771,5,7,60,C0O7,,\n"
+                         "code-creation,JS,10,2,0x772,50,outer /none/t\\xE9.ts:%s,0xa0,~\n"
+                         "code-source-info,0x772,5,35,62,C0O35,,\n"
+                         "code-creation,JS,10,3,0x773,50,inner /n.js:1:1,0xb0,~\n"
+                         "code-creation,JS,13,9,0x10000,96,outer /none/t\\xE9.ts:%s,0xa0,*\n"
+                         "code-source-info,0x10000,5,35,62,C8O55I0C16O9I1C24O2I2,"
+                         "F0O55F0O9F0O2,S0xb0\n",
+                         outer, outer) > 0);
+    load(1, ADDR, name);
+    read_both(log);
+    free(name);
+    free(log);
+    assert_nothing_found();
+    assert_true(decode(0));
+}
+
+static void test_a_call_by_the_text_in_the_log(void **state)
+{
+    (void)state;
+    read_with_text("2:15");
+    assert_call(0, LINE_NOT_INLINED, "JS:*inner /n.js:1:1", 3, 16);
+    assert_call(1, LINE_NOT_INLINED, "JS:*inner /n.js:1:1", 1, 5);
+    assert_call(2, LINE_NOT_INLINED, "JS:*inner /n.js:1:1", 0, 0); /* in the loader's words */
+    release();
+}
+
+static void test_a_text_that_has_a_function_elsewhere_tells_nothing(void **state)
+{
+    (void)state;
+    read_with_text("2:16");
+    assert_call(0, LINE_NOT_INLINED, "JS:*inner /n.js:1:1", 0, 0);
+    release();
+}
+
 /* Each eval has characters of its own, and all have the same name: none. */
 static void test_a_call_in_a_script_without_a_name_has_no_line(void **state)
 {
@@ -353,6 +399,7 @@ static void test_lines_that_cannot_be_read_are_counted(void **state)
                                "code-creation,JS,13,9,10000,96,f /a.js:1:1,0xa0,*\n"
                                "code-source-info,0x10000\n"
                                "sfi-move,0xa0\n"
+                               "script-source,5,/a.js\n"
                                "code-move,0xa0,0xb0\n"
                                "code-creation,Builtin,2,1,0x10000,96,Abort\n"
                                "anything\n"
@@ -361,7 +408,7 @@ static void test_lines_that_cannot_be_read_are_counted(void **state)
     (void)state;
     v8.log = (struct v8_log){.path = "v8.log"};
     assert_int_equal(v8_log_parse(&v8.log, strdup(text), sizeof text - 1, &findings), 0);
-    assert_int_equal(v8.log.bad_lines, 4);
+    assert_int_equal(v8.log.bad_lines, 5);
     assert_int_equal(v8.log.first_bad, 2);
     v8_log_free(&v8.log);
     assert_int_equal(v8_log_parse(&v8.log, strdup("jit"), 3, &findings), -1);
@@ -387,6 +434,8 @@ int main(void)
         LINE_TEST(test_a_call_by_a_row_of_the_dump),
         LINE_TEST(test_a_call_by_the_scripts_file),
         LINE_TEST(test_a_file_that_is_not_the_script_is_told),
+        LINE_TEST(test_a_call_by_the_text_in_the_log),
+        LINE_TEST(test_a_text_that_has_a_function_elsewhere_tells_nothing),
         LINE_TEST(test_a_call_in_a_script_without_a_name_has_no_line),
         LINE_TEST(test_inlines_that_contradict_themselves),
         LINE_TEST(test_calls_that_lie_too_deep),

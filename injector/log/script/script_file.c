@@ -45,14 +45,18 @@ static uint32_t take_character(const unsigned char **at, const unsigned char *en
 static const unsigned char *take_ascii(struct script_file *file, const unsigned char *at,
                                        const unsigned char *end)
 {
+    uint16_t *to = file->units + file->count;
+    unsigned char bytes[8]; /* a copy, which TO can't change */
     uint64_t eight;
-    for (; (size_t)(end - at) >= sizeof eight; at += sizeof eight) {
+    for (; (size_t)(end - at) >= sizeof eight; at += sizeof eight, to += sizeof eight) {
+        memcpy(bytes, at, sizeof bytes);
         memcpy(&eight, at, sizeof eight);
         if (eight & UINT64_C(0x8080808080808080))
             break;
         for (size_t i = 0; i < sizeof eight; i++)
-            file->units[file->count++] = at[i];
+            to[i] = bytes[i];
     }
+    file->count = (size_t)(to - file->units);
     return at;
 }
 
@@ -76,19 +80,36 @@ static int find_units(struct script_file *file, const char *text, size_t bytes)
     return 0;
 }
 
+/* Whether the next four units are ASCII and behind all characters that end a line. */
+static bool are_plain(const uint16_t *units)
+{
+    uint64_t four;
+    memcpy(&four, units, sizeof four);
+    return !(four & UINT64_C(0xff80ff80ff80ff80)) &&
+           ((four + UINT64_C(0x7ff27ff27ff27ff2)) & UINT64_C(0x8000800080008000)) ==
+               UINT64_C(0x8000800080008000);
+}
+
+static int add_line(struct script_file *file, size_t start)
+{
+    if (array_reserve(file->starts, file->line_count, file->line_capacity))
+        return -1;
+    file->starts[file->line_count++] = (uint32_t)start;
+    return 0;
+}
+
 static int find_lines(struct script_file *file)
 {
-    for (size_t i = 0; i <= file->count; i++) {
-        const uint16_t before = i ? file->units[i - 1] : '\n';
-        if (before > '\r' && before < 0x2028)
-            continue; /* nearly all, at the least cost */
-        const bool ends = before == '\n' || before == 0x2028 || before == 0x2029 ||
-                          (before == '\r' && (i == file->count || file->units[i] != '\n'));
-        if (!ends)
-            continue;
-        if (array_reserve(file->starts, file->line_count, file->line_capacity))
+    if (add_line(file, 0))
+        return -1;
+    for (size_t i = 0; i < file->count; i++) {
+        while (i + 4 < file->count && are_plain(file->units + i))
+            i += 4;
+        const uint16_t unit = file->units[i];
+        const bool ends = unit == '\n' || unit == 0x2028 || unit == 0x2029 ||
+                          (unit == '\r' && (i + 1 == file->count || file->units[i + 1] != '\n'));
+        if (ends && add_line(file, i + 1))
             return -1;
-        file->starts[file->line_count++] = (uint32_t)i;
     }
     return 0;
 }

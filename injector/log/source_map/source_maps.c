@@ -27,7 +27,9 @@ enum {
 struct mapped_script {
     struct line_text file;
     char path[PATH_MAX];
-    bool has_map;
+    char *given; /* its text, if that is not the file's */
+    size_t given_bytes;
+    bool was_searched, has_map;
     struct source_map map;
     bool was_read;              /* TEXT */
     struct script_file text;    /* as it was generated; without lines: it is not there */
@@ -161,13 +163,14 @@ static void read_url(struct source_maps *maps, struct mapped_script *script, cha
         report_bad(maps, script, path, regular_file_error(errno));
 }
 
-/* Whether nothing but comments of a line each is in TEXT. */
+/* Whether nothing but comments of a line each is in TEXT, and the end of what a loader wrapped the
+ * script into: "}}" of vitest's. */
 static bool are_comments(const char *text)
 {
     while (*text) {
         const size_t bytes = strcspn(text, "\r\n");
-        const size_t spaces = strspn(text, " \t");
-        const char *at = text + (spaces < bytes ? spaces : bytes);
+        const size_t skipped = strspn(text, " \t(){}];");
+        const char *at = text + (skipped < bytes ? skipped : bytes);
         const size_t left = bytes - (size_t)(at - text);
         if (left && strncmp(at, "//", 2) &&
             (strncmp(at, "/*", 2) || memmem(at, left, "*/", 2) != at + left - 2))
@@ -224,22 +227,37 @@ static char *read_tail(int fd, size_t size, size_t wanted, size_t *bytes)
     return read_tail(fd, size, size, bytes);
 }
 
+/* The end of SCRIPT's text, to be freed; or NULL. */
+static char *tail_of(const struct mapped_script *script, size_t *bytes)
+{
+    struct stat status;
+    if (script->given) {
+        char *text = malloc(script->given_bytes + 1);
+        *bytes = script->given_bytes;
+        return text ? memcpy(text, script->given, *bytes) : NULL;
+    }
+    const int fd = *script->path ? regular_file_open(script->path, 0, &status) : -1;
+    char *text = fd >= 0 ? read_tail(fd, (size_t)status.st_size, TAIL_BYTES, bytes) : NULL;
+    if (fd >= 0)
+        close(fd);
+    return text;
+}
+
 /* Read what names SCRIPT's map, and the map, unless it is kept elsewhere. */
 static void find_map(struct source_maps *maps, struct mapped_script *script)
 {
-    struct stat status;
     size_t bytes = 0;
-    const int fd = read_kept(maps, script) ? -1 : regular_file_open(script->path, 0, &status);
-    char *text = fd >= 0 ? read_tail(fd, (size_t)status.st_size, TAIL_BYTES, &bytes) : NULL;
+    script->was_searched = true;
+    if (*script->path && read_kept(maps, script))
+        return;
+    char *text = tail_of(script, &bytes);
     char *url = text ? find_url(text, bytes) : NULL;
-    if (fd >= 0)
-        close(fd);
     if (url)
         read_url(maps, script, url);
     free(text);
 }
 
-/* The script FILE; NULL without memory. */
+/* The script FILE, whose map may not be looked for yet; NULL without memory. */
 static struct mapped_script *script_of(struct source_maps *maps, struct line_text file)
 {
     const uint64_t hash = XXH3_64bits(file.text, file.bytes);
@@ -256,9 +274,44 @@ static struct mapped_script *script_of(struct source_maps *maps, struct line_tex
     memcpy(name, file.text, file.bytes);
     script->file = (struct line_text){name, file.bytes};
     maps->scripts[maps->script_count++] = script;
-    if (script_file_path(file.text, file.bytes, maps->options.root, script->path))
+    if (!script_file_path(file.text, file.bytes, maps->options.root, script->path))
+        *script->path = '\0';
+    return script;
+}
+
+/* The same, with its map. */
+static struct mapped_script *searched_script(struct source_maps *maps, struct line_text file)
+{
+    struct mapped_script *script = script_of(maps, file);
+    if (script && !script->was_searched)
         find_map(maps, script);
     return script;
+}
+
+static bool is_in_file(const struct mapped_script *script, const char *text, size_t bytes)
+{
+    size_t file_bytes;
+    char *file =
+        *script->path ? regular_file_bytes(script->path, MAP_BYTES_MOST, &file_bytes) : NULL;
+    const bool same = file && file_bytes == bytes && memcmp(file, text, bytes) == 0;
+    free(file);
+    return same;
+}
+
+int source_maps_give(struct source_maps *maps, struct line_text file, const char *text,
+                     size_t bytes)
+{
+    struct mapped_script *script = script_of(maps, file);
+    if (!script)
+        return -1;
+    if (script->given || script->was_searched || is_in_file(script, text, bytes))
+        return 0;
+    script->given = malloc(bytes + 1);
+    if (!script->given)
+        return -1;
+    memcpy(script->given, text, bytes);
+    script->given_bytes = bytes;
+    return 0;
 }
 
 /* ---- Places ---- */
@@ -276,7 +329,8 @@ static const struct source_segment *segment_at(const struct mapped_script *scrip
 
 bool source_maps_place(struct source_maps *maps, struct mapped_place *place)
 {
-    const struct mapped_script *script = place->file.bytes ? script_of(maps, place->file) : NULL;
+    const struct mapped_script *script =
+        place->file.bytes ? searched_script(maps, place->file) : NULL;
     const struct source_segment *segment =
         script ? segment_at(script, place->line, place->column) : NULL;
     if (!segment)
@@ -302,7 +356,9 @@ static size_t chain_bytes(const char *name, size_t bytes)
 
 static const struct script_file *text_of(struct mapped_script *script)
 {
-    if (!script->was_read && script_file_read(&script->text, script->path))
+    if (!script->was_read &&
+        (script->given ? script_file_take(&script->text, script->given, script->given_bytes)
+                       : script_file_read(&script->text, script->path)))
         script_file_free(&script->text);
     script->was_read = true;
     return &script->text;
@@ -407,7 +463,7 @@ static char *written_name(struct source_maps *maps, struct line_text name,
 {
     char *result, original[DECLARED_NAME_BYTES];
     struct mapped_script *script =
-        script_of(maps, (struct line_text){place->file, (uint32_t)place->file_bytes});
+        searched_script(maps, (struct line_text){place->file, (uint32_t)place->file_bytes});
     *no_memory = !script;
     const struct source_segment *segment =
         script ? segment_at(script, place->line, place->column) : NULL;
@@ -455,6 +511,7 @@ void source_maps_free(struct source_maps *maps)
              j++)
             script_file_free(&maps->scripts[i]->originals[j].text);
         free(maps->scripts[i]->originals);
+        free(maps->scripts[i]->given);
         source_map_free(&maps->scripts[i]->map);
         script_file_free(&maps->scripts[i]->text);
         free(maps->scripts[i]);

@@ -46,6 +46,11 @@ struct mapped_place {
     uint32_t line, column; /* from 1; column 0: not known */
 };
 
+/* The BYTES bytes at TEXT are what ran for the script FILE, whatever that is now.  The first text
+ * of a file counts.  Returns 0, or -1 without memory. */
+int source_maps_give(struct source_maps *maps, struct line_text file, const char *text,
+                     size_t bytes);
+
 /* Replace *PLACE by where it comes from.  Returns whether a map has it. */
 bool source_maps_place(struct source_maps *maps, struct mapped_place *place);
 

@@ -4,6 +4,7 @@
 #include "injector/arrays/array.h"
 #include "injector/arrays/bisect.h"
 #include "injector/log/script/script_file.h"
+#include "injector/log/v8/v8_log.h"
 
 #include <stdlib.h>
 #include <xxhash.h>
@@ -13,13 +14,14 @@ enum { NO_COLUMN = 0 };
 struct known_place {
     uint32_t script, position;
     struct script_place at;
-    bool begins_function;
 };
 
 struct script {
     struct line_text file;
+    struct line_text given;  /* as the log has it; or none */
     struct script_file text; /* no lines: it is not there, or another one */
-    bool was_read;
+    int64_t shift;           /* of the columns in the first line: a wrapper stands in front */
+    bool was_read, is_confirmed, has_shift;
 };
 
 /* ---- Scripts ---- */
@@ -40,11 +42,11 @@ uint32_t script_places_script(struct script_places *places, struct line_text fil
 }
 
 int script_places_add(struct script_places *places, uint32_t script, uint32_t position,
-                      struct script_place place, bool begins_function)
+                      struct script_place place)
 {
     if (array_reserve(places->items, places->count, places->capacity))
         return -1;
-    places->items[places->count++] = (struct known_place){script, position, place, begins_function};
+    places->items[places->count++] = (struct known_place){script, position, place};
     return 0;
 }
 
@@ -59,7 +61,6 @@ static int compare_places(const void *left, const void *right)
 /* Places that contradict each other are of two files of one name. */
 static void merge(struct known_place *into, const struct known_place *other)
 {
-    into->begins_function |= other->begins_function;
     if (into->at.line != other->at.line || into->at.column != other->at.column)
         into->at = (struct script_place){0, NO_COLUMN};
 }
@@ -87,50 +88,86 @@ void script_places_free(struct script_places *places)
     *places = (struct script_places){0};
 }
 
-/* ---- Their files ---- */
+/* ---- Their texts ---- */
 
 static struct script_place place_in(const struct script *script, uint32_t position)
 {
     const struct script_file *text = &script->text;
     size_t behind;
     array_bisect(behind, text->line_count, text->starts[behind] <= position);
-    return (struct script_place){(uint32_t)behind, position - text->starts[behind - 1] + 1};
+    const int64_t column =
+        (int64_t)position - text->starts[behind - 1] + 1 + (behind == 1 ? script->shift : 0);
+    return column > 0 ? (struct script_place){(uint32_t)behind, (uint32_t)column}
+                      : (struct script_place){0, NO_COLUMN};
 }
 
-/* Whether the file has all functions of SCRIPT where the log has them: 1, 0, or -1 if the log has
- * none. */
-static int is_the_one(const struct script_places *places, uint32_t script)
+int script_places_give(struct script_places *places, struct line_text file, struct line_text text)
 {
-    const struct known_place from = {.script = script};
-    const struct script_file *text = &places->scripts[script].text;
-    size_t at, line = 0;
-    bool any = false;
-    array_bisect(at, places->count, compare_places(&places->items[at], &from) < 0);
-    for (; at < places->count && places->items[at].script == script; at++) {
-        const struct known_place *known = &places->items[at];
-        while (line < text->line_count && text->starts[line] <= known->position)
-            line++;
-        if (known->begins_function &&
-            (line != known->at.line || !line ||
-             known->position - text->starts[line - 1] + 1 != known->at.column))
-            return 0;
-        any |= known->begins_function;
-    }
-    return any ? 1 : -1;
+    const uint32_t number = script_places_script(places, file);
+    if (number == UINT32_MAX)
+        return -1;
+    if (!places->scripts[number].given.bytes)
+        places->scripts[number].given = text;
+    return 0;
 }
 
-static void read_script(struct script_places *places, uint32_t number)
+static int take_given(struct script *script)
+{
+    size_t bytes;
+    char *text = v8_text_plain(script->given, &bytes);
+    const int result = text ? script_file_take(&script->text, text, bytes) : -1;
+    free(text);
+    return result;
+}
+
+static int read_text(const struct script_places *places, struct script *script)
+{
+    char path[PATH_MAX];
+    if (script->given.bytes)
+        return take_given(script);
+    return script_file_path(script->file.text, script->file.bytes, places->root, path)
+               ? script_file_read(&script->text, path)
+               : -1;
+}
+
+void script_places_read(struct script_places *places, uint32_t number)
+{
+    struct script *script = &places->scripts[number];
+    if (!script->was_read && read_text(places, script))
+        script_file_free(&script->text);
+    script->was_read = true;
+}
+
+static bool is_at(const struct script *script, uint32_t position, struct script_place place)
+{
+    const struct script_place found = place_in(script, position);
+    return found.line == place.line && found.column == place.column;
+}
+
+/* The first function in the first line tells where that begins. */
+static void find_shift(struct script *script, uint32_t position, struct script_place place)
+{
+    if (script->has_shift || !script->given.bytes || place.line != 1)
+        return;
+    script->shift = (int64_t)place.column - 1 - position;
+    script->has_shift = true;
+}
+
+void script_places_check(struct script_places *places, uint32_t number, uint32_t position,
+                         struct script_place place)
 {
     struct script *script = &places->scripts[number];
     char path[PATH_MAX];
-    script->was_read = true;
-    if (!script_file_path(script->file.text, script->file.bytes, places->root, path))
+    if (!script->text.line_count)
         return;
-    const int is_right = script_file_read(&script->text, path) ? -1 : is_the_one(places, number);
-    if (is_right == 0)
+    find_shift(script, position, place);
+    script->is_confirmed = true;
+    if (is_at(script, position, place))
+        return;
+    script_file_free(&script->text);
+    if (!script->given.bytes &&
+        script_file_path(script->file.text, script->file.bytes, places->root, path))
         report_finding(places->findings, FINDING_SCRIPT_CHANGED, "%s", path);
-    if (is_right != 1)
-        script_file_free(&script->text);
 }
 
 /* ---- Places ---- */
@@ -156,16 +193,15 @@ static struct script_place between(const struct script_places *places, uint32_t 
                            : nowhere;
 }
 
-bool script_places_have_file(struct script_places *places, uint32_t script)
+bool script_places_have_text(const struct script_places *places, uint32_t number)
 {
-    if (!places->scripts[script].was_read)
-        read_script(places, script);
-    return places->scripts[script].text.line_count;
+    const struct script *script = &places->scripts[number];
+    return script->text.line_count && script->is_confirmed;
 }
 
-struct script_place script_places_find(struct script_places *places, uint32_t script,
+struct script_place script_places_find(const struct script_places *places, uint32_t script,
                                        uint32_t position)
 {
-    return script_places_have_file(places, script) ? place_in(&places->scripts[script], position)
+    return script_places_have_text(places, script) ? place_in(&places->scripts[script], position)
                                                    : between(places, script, position);
 }

@@ -132,11 +132,12 @@ static int is_named_alike(struct giving *giving, struct pair pair, bool *alike)
 {
     const struct jit_function *function = &giving->log->functions[pair.function];
     const struct v8_code *code = &giving->v8->codes[pair.code];
-    char *name = v8_name_plain(giving->v8->functions[code->function].name);
+    size_t bytes;
+    char *name = v8_text_plain(giving->v8->functions[code->function].name, &bytes);
     if (!name)
         return -1;
     const size_t without = bytes_without_column(name);
-    *alike = ends_with(function, name, strlen(name));
+    *alike = ends_with(function, name, bytes);
     if (!*alike && without && ends_with(function, name, without))
         *alike = giving->lines_alone = true;
     free(name);
@@ -286,7 +287,7 @@ static struct v8_row *calls_of(const struct v8_code *code, size_t *count, const 
     return calls;
 }
 
-static int add_functions(struct giving *giving)
+static int find_scripts(struct giving *giving)
 {
     const struct v8_log *v8 = giving->v8;
     giving->scripts = malloc((v8->function_count + 1) * sizeof *giving->scripts);
@@ -299,12 +300,58 @@ static int add_functions(struct giving *giving)
                                  : script_places_script(&giving->places, function->file);
         if (giving->scripts[i] == UINT32_MAX)
             return -1;
-        if (function->start != V8_NOWHERE && function->line &&
-            script_places_add(&giving->places, giving->scripts[i], function->start,
-                              (struct script_place){function->line, function->column}, true))
-            return -1;
     }
+    for (size_t i = 0; i < v8->source_count; i++)
+        if (script_places_give(&giving->places, v8->sources[i].file, v8->sources[i].text))
+            return -1;
     return 0;
+}
+
+static void read_script(struct giving *giving, uint32_t function)
+{
+    if (function != V8_NOWHERE)
+        script_places_read(&giving->places, giving->scripts[function]);
+}
+
+/* Those of the pairs' code alone. */
+static void read_scripts(struct giving *giving)
+{
+    for (size_t i = 0; i < giving->pair_count; i++) {
+        const struct v8_code *code = &giving->v8->codes[giving->pairs[i].code];
+        read_script(giving, code->function);
+        for (size_t c = 0; c < code->callee_count; c++)
+            read_script(giving, giving->v8->callees[code->first_callee + c]);
+    }
+}
+
+static bool is_placed(const struct v8_function *function)
+{
+    return function->start != V8_NOWHERE && function->line;
+}
+
+static void check_scripts(struct giving *giving)
+{
+    const struct v8_log *v8 = giving->v8;
+    for (size_t i = 0; i < v8->function_count; i++) {
+        const struct v8_function *function = &v8->functions[i];
+        if (is_placed(function))
+            script_places_check(&giving->places, giving->scripts[i], function->start,
+                                (struct script_place){function->line, function->column});
+    }
+}
+
+/* The functions of scripts without a text. */
+static int add_functions(struct giving *giving)
+{
+    const struct v8_log *v8 = giving->v8;
+    int result = 0;
+    for (size_t i = 0; !result && i < v8->function_count; i++) {
+        const struct v8_function *function = &v8->functions[i];
+        if (is_placed(function) && !script_places_have_text(&giving->places, giving->scripts[i]))
+            result = script_places_add(&giving->places, giving->scripts[i], function->start,
+                                       (struct script_place){function->line, function->column});
+    }
+    return result;
 }
 
 /* The row that begins at OFFSET, of the script FILE; or NULL. */
@@ -340,34 +387,37 @@ static int add_rows(struct giving *giving, struct pair pair)
                                                                giving->v8->functions[of].file);
         if (row && position.position != V8_NOWHERE)
             result = script_places_add(&giving->places, giving->scripts[of], position.position,
-                                       (struct script_place){row->line, row->column}, false);
+                                       (struct script_place){row->line, row->column});
     }
     free(calls);
     return result;
 }
 
-static bool has_file(struct giving *giving, uint32_t function)
+static bool has_text(const struct giving *giving, uint32_t function)
 {
     return function == V8_NOWHERE ||
-           script_places_have_file(&giving->places, giving->scripts[function]);
+           script_places_have_text(&giving->places, giving->scripts[function]);
 }
 
-static bool have_files(struct giving *giving, const struct v8_code *code)
+static bool have_texts(const struct giving *giving, const struct v8_code *code)
 {
-    bool all = has_file(giving, code->function);
+    bool all = has_text(giving, code->function);
     for (size_t i = 0; all && i < code->callee_count; i++)
-        all = has_file(giving, giving->v8->callees[code->first_callee + i]);
+        all = has_text(giving, giving->v8->callees[code->first_callee + i]);
     return all;
 }
 
-/* The dump's rows are decoded for scripts without a file alone: that takes longer than all else. */
+/* The dump's rows are decoded for scripts without a text alone: that takes longer than all else. */
 static int find_places(struct giving *giving)
 {
+    if (find_scripts(giving))
+        return -1;
+    read_scripts(giving);
+    check_scripts(giving);
     if (add_functions(giving))
         return -1;
-    script_places_close(&giving->places);
     for (size_t i = 0; i < giving->pair_count; i++)
-        if (!have_files(giving, &giving->v8->codes[giving->pairs[i].code]) &&
+        if (!have_texts(giving, &giving->v8->codes[giving->pairs[i].code]) &&
             add_rows(giving, giving->pairs[i]))
             return -1;
     script_places_close(&giving->places);
@@ -379,7 +429,8 @@ static int find_places(struct giving *giving)
 static int add_string(struct giving *giving, const char *before, size_t before_bytes,
                       struct line_text text, bool drops_column, uint32_t *at)
 {
-    char *plain = v8_name_plain(text);
+    size_t bytes;
+    char *plain = v8_text_plain(text, &bytes);
     size_t without = plain && drops_column ? bytes_without_column(plain) : 0;
     if (without)
         plain[without] = '\0';

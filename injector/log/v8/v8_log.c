@@ -12,6 +12,8 @@
 #include <stdint.h>
 #include <stdlib.h>
 
+enum { FIELD_START = 3, FIELD_END, TABLES = 3 };      /* of source info */
+enum { FIELD_TEXT = 3 };                              /* of a script's source */
 enum { FIELDS_MOST = 9, LOG_BYTES_MOST = INT32_MAX }; /* 100 000 functions have 20 MB */
 
 /* ---- Lines ---- */
@@ -34,20 +36,20 @@ static inline bool take_number(struct line_text *text, unsigned base, uint64_t m
                                uint64_t *number)
 {
     const char *at = text->text, *end = text_end(*text);
-    const uint64_t most_before = most / base; /* a digit */
+    const uint64_t most_before = UINT64_MAX / base - 1; /* a digit */
     uint64_t value = 0;
     for (; at < end; at++) {
-        const unsigned digit = (unsigned)hex_digit(*at); /* a large one for none */
+        const unsigned digit = base == 10 ? (unsigned)*at - '0' : (unsigned)hex_digit(*at);
         if (digit >= base)
-            break;
-        if (value > most_before || value * base > most - digit)
+            break; /* also what is no digit: a large number */
+        if (value > most_before)
             return false;
         value = value * base + digit;
     }
     bool any = at > text->text;
     *number = value;
     *text = (struct line_text){at, (uint32_t)(end - at)};
-    return any;
+    return any && value <= most;
 }
 
 static bool whole_number(struct line_text text, unsigned base, uint64_t most, uint64_t *number)
@@ -63,18 +65,18 @@ static bool address_in(struct line_text text, uint64_t *addr)
            *addr;
 }
 
-static bool is(struct line_text text, const char *word)
+static inline bool begins_with(struct line_text text, const char *word)
 {
-    return text.bytes == strlen(word) && memcmp(text.text, word, text.bytes) == 0;
+    return text.bytes >= strlen(word) && memcmp(text.text, word, strlen(word)) == 0;
 }
 
-/* The fields of LINE; of more than there is room for, the last has the rest. */
-static size_t split(struct line_text line, struct line_text fields[FIELDS_MOST])
+/* The fields of LINE, at most MOST; of more the last has the rest. */
+static size_t split(struct line_text line, size_t most, struct line_text *fields)
 {
     size_t count = 0;
     for (;;) {
         const char *comma =
-            count + 1 < FIELDS_MOST && line.bytes ? memchr(line.text, ',', line.bytes) : NULL;
+            count + 1 < most && line.bytes ? memchr(line.text, ',', line.bytes) : NULL;
         const uint32_t bytes = comma ? (uint32_t)(comma - line.text) : line.bytes;
         fields[count++] = (struct line_text){line.text, bytes};
         if (!comma)
@@ -161,24 +163,31 @@ static enum outcome take_callees(struct reader *reader, struct line_text functio
     return LINE_TAKEN;
 }
 
+/* Most source info is of code without inlined calls: what it has behind its START is not looked at.
+ */
 static enum outcome take_source_info(struct reader *reader, const struct line_text *fields,
                                      size_t count)
 {
     struct v8_log *log = reader->log;
     struct v8_code code = reader->newest;
+    struct line_text tables[TABLES + 1]; /* and what follows START */
     uint64_t start;
-    if (count != 8)
+    if (count <= FIELD_END)
         return LINE_BAD;
     if (!fields[1].bytes || !line_text_same(fields[1], reader->newest_addr))
         return LINE_TAKEN;
-    if (whole_number(fields[3], 10, UINT32_MAX - 1, &start))
+    if (whole_number(fields[FIELD_START], 10, UINT32_MAX - 1, &start))
         log->functions[code.function].start = (uint32_t)start;
-    if (!fields[6].bytes || !is_optimized(code.tier))
+    if (!is_optimized(code.tier))
+        return LINE_TAKEN;
+    if (split(fields[FIELD_END], TABLES + 1, tables) != TABLES + 1)
+        return LINE_BAD;
+    if (!tables[2].bytes)
         return LINE_TAKEN;
     reader->newest_addr = (struct line_text){NULL, 0};
-    code.positions = fields[5];
-    code.inlines = fields[6];
-    enum outcome outcome = take_callees(reader, fields[7], &code);
+    code.positions = tables[1];
+    code.inlines = tables[2];
+    enum outcome outcome = take_callees(reader, tables[3], &code);
     if (outcome != LINE_TAKEN)
         return outcome;
     if (array_reserve(log->codes, log->code_count, log->code_capacity))
@@ -199,18 +208,31 @@ static enum outcome take_sfi_move(struct reader *reader, const struct line_text 
                : LINE_TAKEN;
 }
 
+/* Scripts of eval have no file, and node's own are in no file. */
+static enum outcome take_source(struct reader *reader, const struct line_text *fields, size_t count)
+{
+    struct v8_log *log = reader->log;
+    if (count != FIELD_TEXT + 1)
+        return LINE_BAD;
+    if (!fields[2].bytes || begins_with(fields[2], "node:"))
+        return LINE_TAKEN;
+    if (array_reserve(log->sources, log->source_count, log->source_capacity))
+        return LINE_NO_MEMORY;
+    log->sources[log->source_count++] = (struct v8_source){fields[2], fields[FIELD_TEXT]};
+    return LINE_TAKEN;
+}
+
 static enum outcome take_line(struct reader *reader, struct line_text line)
 {
     struct line_text fields[FIELDS_MOST];
-    if (line.bytes < 5 || (line.text[0] != 'c' && line.text[0] != 's'))
-        return LINE_TAKEN;
-    const size_t count = split(line, fields);
-    if (is(fields[0], "code-creation"))
-        return take_creation(reader, fields, count);
-    if (is(fields[0], "code-source-info"))
-        return take_source_info(reader, fields, count);
-    if (is(fields[0], "sfi-move"))
-        return take_sfi_move(reader, fields, count);
+    if (begins_with(line, "code-creation,"))
+        return take_creation(reader, fields, split(line, FIELDS_MOST, fields));
+    if (begins_with(line, "code-source-info,"))
+        return take_source_info(reader, fields, split(line, FIELD_END + 1, fields));
+    if (begins_with(line, "sfi-move,"))
+        return take_sfi_move(reader, fields, split(line, FIELDS_MOST, fields));
+    if (begins_with(line, "script-source,"))
+        return take_source(reader, fields, split(line, FIELD_TEXT + 1, fields));
     return LINE_TAKEN;
 }
 
@@ -269,39 +291,49 @@ void v8_log_free(struct v8_log *log)
     free(log->text);
     free(log->functions);
     free(log->codes);
+    free(log->sources);
     free(log->callees);
     *log = (struct v8_log){0};
 }
 
 /* ---- Rows ---- */
 
-/* LETTER and a number.  Numbers below zero stand for nothing, and so does a function without a
- * number: a builtin. */
-static bool take_part(struct line_text *text, char letter, uint32_t *number)
+/* LETTER and a number at AT.  Numbers below zero stand for nothing, and so does a function without
+ * a number: a builtin.  Returns what follows, or NULL. */
+static const char *take_part(const char *at, const char *end, char letter, uint32_t *number)
 {
-    uint64_t value;
-    if (!text->bytes || text->text[0] != letter)
-        return false;
-    *text = (struct line_text){text->text + 1, text->bytes - 1};
-    const bool is_negative = text->bytes && text->text[0] == '-';
-    if (is_negative)
-        *text = (struct line_text){text->text + 1, text->bytes - 1};
-    const bool any = take_number(text, 10, UINT32_MAX - 1, &value);
+    uint64_t value = 0;
+    if (at == end || *at != letter)
+        return NULL;
+    at++;
+    const bool is_negative = at < end && *at == '-';
+    at += is_negative;
+    const char *digits = at;
+    for (; at < end && (unsigned)*at - '0' < 10; at++) {
+        value = value * 10 + ((unsigned)*at - '0');
+        if (value >= V8_NOWHERE)
+            return NULL;
+    }
+    const bool any = at > digits;
     *number = is_negative || !any ? V8_NOWHERE : (uint32_t)value;
-    return any || (!is_negative && letter == 'F');
+    return any || (!is_negative && letter == 'F') ? at : NULL;
 }
 
 int v8_row_next(struct line_text *text, char letter, struct v8_row *row)
 {
+    const char *at = text->text, *end = text_end(*text);
     row->call = V8_NOWHERE;
     if (!text->bytes)
         return 0;
-    if (!take_part(text, letter, &row->first) || !take_part(text, 'O', &row->position))
+    if (!(at = take_part(at, end, letter, &row->first)) ||
+        !(at = take_part(at, end, 'O', &row->position)) ||
+        (at < end && *at == 'I' && !(at = take_part(at, end, 'I', &row->call))))
         return -1;
-    return text->bytes && text->text[0] == 'I' && !take_part(text, 'I', &row->call) ? -1 : 1;
+    *text = (struct line_text){at, (uint32_t)(end - at)};
+    return 1;
 }
 
-/* ---- Names ---- */
+/* ---- Text ---- */
 
 /* The character behind a backslash and LETTER, in DIGITS hexadecimal digits. */
 static bool take_escape(struct line_text *text, char letter, uint32_t digits, uint32_t *code)
@@ -343,17 +375,18 @@ static size_t put_escaped(struct line_text *text, char *to)
     return 1;
 }
 
-char *v8_name_plain(struct line_text name)
+char *v8_text_plain(struct line_text text, size_t *bytes)
 {
-    char *plain = malloc((size_t)name.bytes + 1), *to = plain;
-    while (plain && name.bytes) {
-        const char *backslash = memchr(name.text, '\\', name.bytes);
-        const uint32_t before = backslash ? (uint32_t)(backslash - name.text) : name.bytes;
-        memcpy(to, name.text, before);
+    char *plain = malloc((size_t)text.bytes + 1), *to = plain;
+    while (plain && text.bytes) {
+        const char *backslash = memchr(text.text, '\\', text.bytes);
+        const uint32_t before = backslash ? (uint32_t)(backslash - text.text) : text.bytes;
+        memcpy(to, text.text, before);
         to += before;
-        name = (struct line_text){name.text + before, name.bytes - before};
-        to += name.bytes ? put_escaped(&name, to) : 0;
+        text = (struct line_text){text.text + before, text.bytes - before};
+        to += text.bytes ? put_escaped(&text, to) : 0;
     }
+    *bytes = plain ? (size_t)(to - plain) : 0;
     if (plain)
         *to = '\0';
     return plain;

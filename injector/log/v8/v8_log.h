@@ -5,6 +5,7 @@
  *     code-creation,KIND,NUMBER,TIME_US,ADDR,SIZE,NAME,SFI,TIER
  *     code-source-info,ADDR,SCRIPT,START,END,POSITIONS,INLINES,FUNCTIONS
  *     sfi-move,FROM,TO
+ *     script-source,SCRIPT,FILE,TEXT                with --log-source-code
  *
  * TIME_US: since the isolate began.
  * NAME: FUNCTION FILE:LINE:COLUMN, with \x2C, \n, \\ and \u0041 for what would break a line.
@@ -47,6 +48,11 @@ struct v8_code {
     size_t line; /* in the file, from 1 */
 };
 
+/* The text of a script, as V8 compiled it. */
+struct v8_source {
+    struct line_text file, text; /* as they stand in the log */
+};
+
 struct v8_log {
     const char *path;
     char *text;
@@ -55,6 +61,8 @@ struct v8_log {
     size_t function_count, function_capacity;
     struct v8_code *codes;
     size_t code_count, code_capacity;
+    struct v8_source *sources; /* of files */
+    size_t source_count, source_capacity;
     uint32_t *callees;
     size_t callee_count, callee_capacity;
     size_t bad_lines, first_bad;
@@ -73,9 +81,9 @@ struct v8_row {
  * is no row. */
 int v8_row_next(struct line_text *text, char letter, struct v8_row *row);
 
-/* The name as it was before it was written into the log, NUL-terminated, to be freed.  NULL without
- * memory. */
-char *v8_name_plain(struct line_text name);
+/* TEXT as it was before it was written into the log, with a NUL behind its *BYTES, to be freed.
+ * NULL without memory. */
+char *v8_text_plain(struct line_text text, size_t *bytes);
 
 /* Read the log PATH, which must outlive LOG.  Returns 0, or -1 with the failure text set: it can't
  * be read, or is no such log.  Release with v8_log_free in either case. */

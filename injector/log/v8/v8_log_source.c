@@ -25,6 +25,28 @@ static void report_log(const struct v8_log *v8, size_t given, struct findings *f
                 v8->path, given, v8->code_count);
 }
 
+/* Scripts that are compiled in memory (tsx, jest, vitest) have their maps in the text that V8
+ * compiled. */
+static int give_texts(struct source_maps *maps, const struct v8_log *v8)
+{
+    static const char key[] = "sourceMappingURL=";
+    for (size_t i = 0; !maps->options.none && i < v8->source_count; i++) {
+        const struct v8_source *source = &v8->sources[i];
+        size_t file_bytes, bytes;
+        if (!memmem(source->text.text, source->text.bytes, key, sizeof key - 1))
+            continue;
+        char *file = v8_text_plain(source->file, &file_bytes);
+        char *text = v8_text_plain(source->text, &bytes);
+        const int result =
+            file && text ? source_maps_give(maps, line_text_of(file), text, bytes) : -1;
+        free(file);
+        free(text);
+        if (result)
+            return -1;
+    }
+    return 0;
+}
+
 /* IS_GIVEN: it must be a log. */
 static int read_file(struct jit_processes *processes, const char *path, bool is_given,
                      const char *root, struct findings *findings)
@@ -42,6 +64,8 @@ static int read_file(struct jit_processes *processes, const char *path, bool is_
         result = v8_inlines_give(&processes->items[i].log, &v8, root, &given, findings);
     if (!result)
         report_log(&v8, given, findings);
+    if (!result && give_texts(&processes->source_maps, &v8))
+        result = report_failure(findings, "out of memory");
     v8_log_free(&v8);
     return result;
 }

@@ -24,11 +24,62 @@ static const struct runtime older_mono = {.name = "mono",
         SWITCH_PREPEND, variable, text, ' ', false, false                                          \
     }
 
-/* V8's code log has the calls that it inlined.  Each isolate writes a file of its own, whose name
- * begins with its address.  NODE_OPTIONS refuses these (node 20, 22 and 24). */
+/* Node that a program starts by its path (process.execPath) gets the words by a script that node
+ * reads in front of the program.  After the run it gives them no longer. */
+static const char node_reach[] =
+    "'use strict';\n"
+    "// perfjit record: what this process starts by node's path gets the words that switch V8's "
+    "code log on.\n"
+    "const child_process = require('child_process'), fs = require('fs'), threads = "
+    "require('worker_threads');\n"
+    "const own = '--require=' + __filename, path = process.execPath;\n"
+    "const isOwn = word => word === own || /^--(log-code$|log-source-code$|logfile=)/.test(word);\n"
+    "const words = process.execArgv.filter(isOwn);\n"
+    "for (let at; (at = process.execArgv.indexOf(own)) >= 0;)\n"
+    "    process.execArgv.splice(at, 1);\n"
+    "const isOver = () => !fs.existsSync(__filename);\n"
+    "const isNode = file => {\n"
+    "    try {\n"
+    "        return file === path || (file[0] === '/' && fs.realpathSync(file) === "
+    "fs.realpathSync(path));\n"
+    "    } catch {\n"
+    "        return false;\n"
+    "    }\n"
+    "};\n"
+    "const reached = args => isOver() ? args.filter(word => !isOwn(word)) : [...words.filter(word "
+    "=> !args.includes(word)), ...args];\n"
+    "const { spawn } = child_process.ChildProcess.prototype;\n"
+    "child_process.ChildProcess.prototype.spawn = function (options) {\n"
+    "    if (options && Array.isArray(options.args) && isNode(options.file))\n"
+    "        options.args = [options.args[0], ...reached(options.args.slice(1))];\n"
+    "    return spawn.call(this, options);\n"
+    "};\n"
+    "for (const name of ['spawnSync', 'execFileSync']) {\n"
+    "    const call = child_process[name];\n"
+    "    child_process[name] = { [name](file, ...rest) {\n"
+    "        const args = Array.isArray(rest[0]) ? rest.shift() : [];\n"
+    "        const [options] = rest.filter(one => one);\n"
+    "        return isNode(file) && !(options && options.shell) ? call(file, reached(args), "
+    "options) : call.apply(this, arguments);\n"
+    "    } }[name];\n"
+    "}\n"
+    "// A thread reads this file, unless it has words of its own.\n"
+    "threads.Worker = new Proxy(threads.Worker, { construct(target, [script, options, ...rest], "
+    "made) {\n"
+    "    if (isOver())\n"
+    "        options = { execArgv: process.execArgv.filter(word => !isOwn(word)), ...options };\n"
+    "    return Reflect.construct(target, [script, options, ...rest], made);\n"
+    "} });\n"
+    "require('module').syncBuiltinESMExports();\n";
+
+/* V8's code log has the calls that it inlined, and the text of scripts that are compiled in memory.
+ * Each isolate writes a file of its own, whose name begins with its address.  NODE_OPTIONS refuses
+ * these (node 20, 22 and 24). */
+#define NODE_REACH "node/reach.js"
 #define NODE_CODE_LOG                                                                              \
-    .alone_programs = {"node", "nodejs"},                                                          \
-    .alone_words = {"--log-code", "--no-log-source-code", "--logfile=%d/v8-%p.log"}
+    .files = {{NODE_REACH, node_reach}}, .alone_programs = {"node", "nodejs"},                     \
+    .alone_words = {"--log-code", "--log-source-code", "--logfile=%d/v8-%p.log",                   \
+                    "--require=%c/" NODE_REACH}
 
 #define ARGUMENT(text)                                                                             \
     {                                                                                              \
@@ -59,7 +110,7 @@ static const struct runtime deno_elsewhere = {
     .name = "deno",
     .switches = {{SWITCH_APPEND, "DENO_V8_FLAGS",
                   "--perf-prof,--interpreted-frames-native-stack,--perf-prof-path=%d,"
-                  "--log-code,--no-log-source-code,--logfile=%d/v8-%p.log",
+                  "--log-code,--log-source-code,--logfile=%d/v8-%p.log",
                   ',', false, false}},
     .needs = "Deno 1.37 or later"};
 
@@ -81,7 +132,7 @@ const struct runtime runtimes[] = {
      .programs = {"deno"},
      .switches = {{SWITCH_APPEND, "DENO_V8_FLAGS",
                    "--perf-prof,--interpreted-frames-native-stack,--perf-basic-prof,"
-                   "--log-code,--no-log-source-code,--logfile=%d/v8-%p.log",
+                   "--log-code,--log-source-code,--logfile=%d/v8-%p.log",
                    ',', false, false}},
      .writes_here = true,
      .elsewhere = &deno_elsewhere},

@@ -36,7 +36,7 @@ enum {
     RUNTIME_SWITCHES_MOST = 9,
     RUNTIME_FILES_MOST = 3,
     RUNTIME_NAMES_MOST = 12,
-    RUNTIME_ALONE_MOST = 3
+    RUNTIME_ALONE_MOST = 4
 };
 
 struct runtime {

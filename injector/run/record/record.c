@@ -124,10 +124,12 @@ static int add_runtime(struct record_run *run, const struct runtime *runtime,
     return 0;
 }
 
-/* Report the settings in the files of RUNTIME, on the line in STREAM. */
+/* Report the settings in the files of RUNTIME, on the line in STREAM.  What is read by words alone
+ * is no setting. */
 static void tell_files(const struct runtime *runtime, FILE *stream)
 {
-    for (size_t i = 0; i < RUNTIME_FILES_MOST && runtime->files[i].name; i++)
+    const bool are_settings = !runtime->alone_words[0];
+    for (size_t i = 0; are_settings && i < RUNTIME_FILES_MOST && runtime->files[i].name; i++)
         for (const char *at = runtime->files[i].text; *at; at++)
             putc(*at == '\n' ? ' ' : *at, stream);
 }

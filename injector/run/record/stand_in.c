@@ -123,6 +123,13 @@ static int put_programs(struct runtime_environment *environment, const struct ru
     return 0;
 }
 
+/* Whether the command can read the folder's settings, which are its user's alone unless that is
+ * root: a program ends if it can't read what a word names. */
+static bool reads_settings(const struct runtime_environment *environment)
+{
+    return !environment->command.user || geteuid() == 0;
+}
+
 int stand_in_add(struct runtime_environment *environment, const struct runtime *runtime,
                  struct findings *findings)
 {
@@ -133,6 +140,7 @@ int stand_in_add(struct runtime_environment *environment, const struct runtime *
         return -1;
     for (size_t i = RUNTIME_ALONE_MOST; is_one_of(runtime, called) && i > 0; i--)
         if (runtime->alone_words[i - 1] &&
+            (reads_settings(environment) || !strstr(runtime->alone_words[i - 1], "%c")) &&
             runtime_environment_argument(environment, runtime->alone_words[i - 1]))
             return report_failure(findings, "out of memory");
     return 0;
