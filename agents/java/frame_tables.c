@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { PROLOGUE_MOST = 16, EPILOGUE_MOST = 8, STUB_MOST = 6 };
+enum { PROLOGUE_MOST = 16, EPILOGUE_MOST = 8, STUB_MOST = 6, DEEP_TARGETS = 16 };
 enum { OFFSET_IN_ENTRY = 8, OFFSET_PUSHED = 16 };
 
 /* As instructions number them. */
@@ -188,6 +188,37 @@ static bool jumps_to(const struct x86_instruction *one, uint64_t behind, uint64_
     return conditional;
 }
 
+/* In methods that lock (@ReservedStackAccess) the epilogue asks whether the stack's reserve was
+ * used: "cmp reserve(%r15),%rsp; jb", and behind that calls, with rsp aligned for them.  Returns
+ * where the jump at AT goes to; AT: there is none. */
+static uint64_t read_reserve(struct rows *rows, const struct compiled_frame *frame, uint64_t at)
+{
+    enum { R15 = 15, BELOW = 2 };
+    struct x86_instruction compare, jump, one;
+    uint64_t target;
+    int64_t depth = 0, bytes;
+    if (!decode(frame, at, &compare) || !is_plain(&compare, 0x3b) || compare.reg != RSP ||
+        compare.mode == 3 || compare.base != R15 || !decode(frame, at + compare.length, &jump))
+        return at;
+    uint64_t next = at + compare.length + jump.length;
+    if (!jumps_to(&jump, next, &target) || (jump.opcode & 15) != BELOW || target < next ||
+        target >= frame->size)
+        return at;
+    while (next < target && decode(frame, next, &one)) {
+        next += one.length;
+        if (is_rsp_by(&one, 5, &bytes))
+            depth += bytes;
+        else if (is_rsp_by(&one, 0, &bytes))
+            depth -= bytes;
+        else
+            continue;
+        depth = depth < 0 ? 0 : depth;
+        add(rows, next, OFFSET_IN_ENTRY + (uint64_t)depth, false);
+    }
+    add(rows, target, OFFSET_IN_ENTRY, false);
+    return target;
+}
+
 /* rbp has been popped, the next instruction stands at AT.  Returns the place behind the function's
  * end. */
 static uint64_t read_behind_pop(struct rows *rows, const struct compiled_frame *frame, uint64_t at)
@@ -195,6 +226,7 @@ static uint64_t read_behind_pop(struct rows *rows, const struct compiled_frame *
     struct x86_instruction one;
     uint64_t target;
     add(rows, at, OFFSET_IN_ENTRY, false);
+    at = read_reserve(rows, frame, at);
     for (size_t i = 0; i < EPILOGUE_MOST && decode(frame, at, &one); i++) {
         at += one.length;
         if (is_ret(&one) || is_jump(&one))
@@ -261,14 +293,52 @@ static uint64_t find_epilogue(const struct compiled_frame *frame, uint64_t at)
     return first ? (uint64_t)(first - frame->code) : frame->size;
 }
 
+/* Where the newest jumps led to while C1 had pushed something: as much is on the stack there. */
+struct deep_targets {
+    struct {
+        uint64_t at;
+        int64_t depth;
+    } items[DEEP_TARGETS];
+    size_t next;
+};
+
+static void note_jump(struct deep_targets *targets, const struct x86_instruction *one,
+                      uint64_t behind, int64_t depth)
+{
+    uint64_t target;
+    if (depth <= 0 || !jumps_to(one, behind, &target) || target <= behind)
+        return;
+    targets->items[targets->next].at = target;
+    targets->items[targets->next].depth = depth;
+    targets->next = (targets->next + 1) % DEEP_TARGETS;
+}
+
+/* DEPTH, or what was there when a jump led to AT. */
+static int64_t depth_at(const struct deep_targets *targets, uint64_t at, int64_t depth)
+{
+    for (size_t i = 0; i < DEEP_TARGETS; i++)
+        if (targets->items[i].at == at && targets->items[i].depth)
+            return targets->items[i].depth;
+    return depth;
+}
+
 /* From AT in the body on, to the next entry at UNTIL (0: there is none). */
 static void read_body(struct rows *rows, const struct compiled_frame *frame, uint64_t at,
                       uint64_t until)
 {
     struct x86_instruction one;
+    struct deep_targets targets = {0};
     int64_t depth = 0;
     uint64_t epilogue = find_epilogue(frame, at);
-    for (uint64_t popped; (at < until || until == 0) && decode(frame, at, &one);) {
+    for (uint64_t popped; at < until || until == 0;) {
+        if (epilogue < at)
+            epilogue = find_epilogue(frame, at);
+        if (!decode(frame, at, &one)) { /* the rest of such an instruction is none */
+            if (epilogue >= frame->size)
+                return;
+            at++;
+            continue;
+        }
         if (is_epilogue(frame, at, &one, &popped)) {
             if (popped > at + one.length)
                 add(rows, at + one.length, OFFSET_PUSHED, true);
@@ -276,8 +346,6 @@ static void read_body(struct rows *rows, const struct compiled_frame *frame, uin
             depth = 0;
             continue;
         }
-        if (epilogue < at)
-            epilogue = find_epilogue(frame, at);
         if (epilogue > at && epilogue < at + one.length) { /* behind a jump that C1 put over longer
                                                               instructions, until it patches them */
             at = epilogue;
@@ -287,6 +355,8 @@ static void read_body(struct rows *rows, const struct compiled_frame *frame, uin
         const int64_t before = depth;
         depth += pushed_by(&one);
         depth = depth < 0 || is_jump(&one) || is_ret(&one) ? 0 : depth;
+        note_jump(&targets, &one, at, depth);
+        depth = depth_at(&targets, at, depth);
         if (depth != before && !frame->keeps_rbp)
             add(rows, at, frame->frame_bytes + (uint64_t)depth, true);
     }

@@ -164,6 +164,24 @@ static const uint8_t patched[] = {0xe9, 0xbb, 0x95, 0x46, 0x07, 0xfe, 0xff, 0x55
 static const uint8_t wrapper[] = {0x55, 0x48, 0x8b, 0xec, 0x48, 0x83, 0xec, 0x40, 0x56,
                                   0xe8, 0x00, 0x01, 0x00, 0x00, 0x5e, 0xc9, 0xc3, 0xf4};
 
+/* A method that locks: its epilogue asks for the stack's reserve, and calls with rsp aligned. */
+static const uint8_t locking[] = {
+    0x55, 0x48, 0x83, 0xec, 0x30, 0x8b, 0x46, 0x0c, 0x48, 0x83, 0xc4, 0x30, 0x5d,
+    0x49, 0x3b, 0xa7, 0xb8, 0x03, 0x00, 0x00, 0x72, 0x25, 0x49, 0x8b, 0xff, /* 13: cmp, jb 59 */
+    0xf7, 0xc4, 0x0f, 0x00, 0x00, 0x00, 0x74, 0x0f, 0x48, 0x83, 0xec, 0x08, /* 25: test, je 48 */
+    0xe8, 0x00, 0x01, 0x00, 0x00, 0x48, 0x83, 0xc4, 0x08, 0xeb, 0x05,       /* 37: call, jmp 53 */
+    0xe8, 0xf5, 0x00, 0x00, 0x00, 0xe9, 0x00, 0x02, 0x00, 0x00, 0xf4, 0xc3};
+
+/* What is left of a patched instruction is none; behind it C1 pushes for a stub. */
+static const uint8_t no_instruction[] = {
+    0x55, 0x48, 0x83, 0xec, 0x30, 0x85, 0xc0, 0x74, 0x0a, 0xe9, 0x00, 0x01, 0x00, 0x00, 0x06, 0x06,
+    0x06, 0x06, 0x06, 0x53, 0xe8, 0x00, 0x01, 0x00, 0x00, 0x5b, 0x48, 0x83, 0xc4, 0x30, 0x5d, 0xc3};
+
+/* Two words are pushed, a jump goes to 17, and each way pops them. */
+static const uint8_t pushed_jump[] = {0x55, 0x48, 0x83, 0xec, 0x30, 0x53, 0x50, 0x85, 0xc0,
+                                      0x74, 0x06, 0x58, 0x5b, 0xeb, 0x04, 0x90, 0x90, 0x58,
+                                      0x5b, 0x48, 0x83, 0xc4, 0x30, 0x5d, 0xc3};
+
 static void assert_frame(const struct compiled_frame *frame, const char *expected)
 {
     struct jitdump_cfi *cfi = jitdump_cfi_new(JITDUMP_X86_64);
@@ -232,6 +250,50 @@ static void test_jumps_over_longer_instructions(void **state)
                          "12 rsp+64 rbp=c-16 ra=c-8\n"
                          "26 rsp+16 rbp=c-16 ra=c-8\n"
                          "27 rsp+8 rbp=s ra=c-8\n");
+}
+
+static void test_an_epilogue_that_asks_for_the_stacks_reserve(void **state)
+{
+    (void)state;
+    struct compiled_frame frame = {locking, sizeof locking, 64, false, {0}, 1};
+    assert_frame(&frame, "0 rsp+8 ra=c-8\n"
+                         "1 rsp+16 rbp=c-16 ra=c-8\n"
+                         "5 rsp+64 rbp=c-16 ra=c-8\n"
+                         "12 rsp+16 rbp=c-16 ra=c-8\n"
+                         "13 rsp+8 rbp=s ra=c-8\n"
+                         "37 rsp+16 rbp=s ra=c-8\n"
+                         "46 rsp+8 rbp=s ra=c-8\n");
+}
+
+static void test_bytes_that_are_no_instruction_are_skipped(void **state)
+{
+    (void)state;
+    struct compiled_frame frame = {no_instruction, sizeof no_instruction, 64, false, {0}, 1};
+    assert_frame(&frame, "0 rsp+8 ra=c-8\n"
+                         "1 rsp+16 rbp=c-16 ra=c-8\n"
+                         "5 rsp+64 rbp=c-16 ra=c-8\n"
+                         "20 rsp+72 rbp=c-16 ra=c-8\n"
+                         "26 rsp+64 rbp=c-16 ra=c-8\n"
+                         "30 rsp+16 rbp=c-16 ra=c-8\n"
+                         "31 rsp+8 rbp=s ra=c-8\n");
+}
+
+static void test_a_jump_takes_what_was_pushed_along(void **state)
+{
+    (void)state;
+    struct compiled_frame frame = {pushed_jump, sizeof pushed_jump, 64, false, {0}, 1};
+    assert_frame(&frame, "0 rsp+8 ra=c-8\n"
+                         "1 rsp+16 rbp=c-16 ra=c-8\n"
+                         "5 rsp+64 rbp=c-16 ra=c-8\n"
+                         "6 rsp+72 rbp=c-16 ra=c-8\n"
+                         "7 rsp+80 rbp=c-16 ra=c-8\n"
+                         "12 rsp+72 rbp=c-16 ra=c-8\n"
+                         "13 rsp+64 rbp=c-16 ra=c-8\n"
+                         "17 rsp+80 rbp=c-16 ra=c-8\n"
+                         "18 rsp+72 rbp=c-16 ra=c-8\n"
+                         "19 rsp+64 rbp=c-16 ra=c-8\n"
+                         "23 rsp+16 rbp=c-16 ra=c-8\n"
+                         "24 rsp+8 rbp=s ra=c-8\n");
 }
 
 static void test_a_wrapper_is_unwound_by_rbp(void **state)
@@ -352,6 +414,9 @@ int main(void)
         cmocka_unit_test(test_a_small_frame_stores_rbp),
         cmocka_unit_test(test_pushes_in_a_body),
         cmocka_unit_test(test_jumps_over_longer_instructions),
+        cmocka_unit_test(test_an_epilogue_that_asks_for_the_stacks_reserve),
+        cmocka_unit_test(test_bytes_that_are_no_instruction_are_skipped),
+        cmocka_unit_test(test_a_jump_takes_what_was_pushed_along),
         cmocka_unit_test(test_a_wrapper_is_unwound_by_rbp),
         cmocka_unit_test(test_a_prologue_of_another_frame_has_no_tables),
         cmocka_unit_test(test_the_layout_of_frames_is_measured),

@@ -215,6 +215,34 @@ static void test_a_dump_that_was_closed_has_no_more(void **state)
     expect(log_sink.size, 0, 0);
 }
 
+static bool count_reads(void *context, uint64_t addr, void *bytes, size_t count)
+{
+    ++*(int *)context;
+    return read_memory(context, addr, bytes, count);
+}
+
+/* The memory of a JVM has many GiB. */
+static void test_the_memory_of_a_process_with_libjitdump_is_not_searched(void **state)
+{
+    int reads = 0;
+    (void)state;
+    memory.read = count_reads;
+    memory.context = &reads;
+    expect(end_of(8), 0, 0);
+    assert_int_not_equal(reads, 0);
+    reads = 0;
+    log_sink.size = end_of(8);
+    sink_u32(&log_sink, JIT_FILLER);
+    sink_u32(&log_sink, 64);
+    sink_u64(&log_sink, 0);
+    for (int i = 0; i < 48; i++)
+        sink_u8(&log_sink, 0);
+    put_rest(BUFFER, log_sink.size, 2 * RECORD_BYTES);
+    put_stream(MEMORY + STREAM, NUMBER, BUFFER, 2 * RECORD_BYTES);
+    expect(log_sink.size, 0, 0);
+    assert_int_equal(reads, 0);
+}
+
 /* ---- Any buffer ---- */
 
 static void test_a_buffer_that_no_stream_tells_of(void **state)
@@ -262,6 +290,7 @@ int main(void)
         MEMORY_TEST(test_records_that_are_not_the_next_ones_are_none),
         MEMORY_TEST(test_another_processs_records_are_none),
         MEMORY_TEST(test_a_dump_that_was_closed_has_no_more),
+        MEMORY_TEST(test_the_memory_of_a_process_with_libjitdump_is_not_searched),
         MEMORY_TEST(test_a_buffer_that_no_stream_tells_of),
         MEMORY_TEST(test_a_buffer_of_which_the_end_is_half_written),
         MEMORY_TEST(test_two_buffers_that_fit),

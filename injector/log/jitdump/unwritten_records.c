@@ -53,7 +53,9 @@ struct search {
 
 /* ---- The file's end ---- */
 
-/* Returns false if nothing can follow: it is closed, or has room at its end. */
+/* Returns false if nothing can follow: it is closed, or has room at its end.  A FILLER is
+ * libjitdump's, which keeps no record back: a search of a JVM's memory for one would take
+ * seconds. */
 static bool find_end(struct file_end *end, const struct jit_dump *dump)
 {
     struct jit_dump_walk walk = jit_dump_begin(dump);
@@ -62,7 +64,8 @@ static bool find_end(struct file_end *end, const struct jit_dump *dump)
     if (jit_dump_is_closed(dump))
         return false;
     while (jit_dump_goes_on(how = jit_dump_next(&walk, &record)))
-        continue;
+        if (how == JIT_DUMP_MORE && record.id == JIT_FILLER)
+            return false;
     *end = (struct file_end){.dump = dump, .reader = walk.reader, .from = walk.offset};
     size_t left = dump->size - (size_t)walk.offset;
     struct byte_cursor cursor = byte_cursor_over(dump->data + walk.offset, left, dump->big_endian);
