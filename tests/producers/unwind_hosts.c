@@ -556,6 +556,13 @@ enum { HANDLER_FORKS = 200 };
 static pid_t forker;
 static volatile int forked;
 
+/* So that the program gets on between two signals. */
+static void interrupt_soon(void)
+{
+    const struct itimerval soon = {{0, 0}, {0, 300}};
+    CHECK(setitimer(ITIMER_REAL, &soon, NULL) == 0);
+}
+
 static void at_fork_signal(int number, siginfo_t *info, void *ucontext)
 {
     static struct jitunwind_frame frames[FRAMES];
@@ -567,8 +574,10 @@ static void at_fork_signal(int number, siginfo_t *info, void *ucontext)
     forked++;
     pid_t child = (pid_t)syscall(SYS_clone, (long)SIGCHLD, 0L, 0L, 0L, 0L);
     CHECK(child >= 0 && jitunwind_backtrace(ucontext, frames, FRAMES, 0) >= 1);
-    if (child > 0)
+    if (child > 0) {
         CHECK(waitpid(child, &status, 0) == child && status == 0);
+        interrupt_soon();
+    }
     errno = saved;
 }
 
@@ -584,12 +593,12 @@ static void end_of_child(void)
 /* Without malloc, whose lock the clone below leaves as it is. */
 static void handlers(void)
 {
-    const struct itimerval often = {{0, 700}, {0, 700}}, never = {{0, 0}, {0, 0}};
+    const struct itimerval never = {{0, 0}, {0, 0}};
     struct jitunwind_frame frames[FRAMES];
     name = NULL;
     forker = getpid();
     handle(SIGALRM, at_fork_signal, SA_RESTART);
-    CHECK(setitimer(ITIMER_REAL, &often, NULL) == 0);
+    interrupt_soon();
     for (size_t i = 0; forked < HANDLER_FORKS; i++) {
         size_t at = i % 1000 * 64;
         int error = add(at, 64);
