@@ -1,6 +1,7 @@
 /* See code_probe.h. */
 #include "jitdump/guest/code_probe.h"
 #include "jitdump/format/dump_clock.h"
+#include "jitdump/guest/fork_mark.h"
 
 #include <errno.h>
 #include <linux/futex.h>
@@ -66,15 +67,16 @@ static enum answer by_timeout(uintptr_t at)
     return errno == EFAULT ? UNREADABLE : NO_ANSWER;
 }
 
-/* qemu-user up to 6.1 ignores that it can't read a timeout. */
-static bool timeouts_are_read(void)
+/* qemu-user up to 6.1 ignores that it can't read a timeout.  (To try that with memory that can't be
+ * read would be an error to valgrind.) */
+static bool timeouts_are_read(uintptr_t page_bytes)
 {
     enum { UNKNOWN, READ, IGNORED };
     static atomic_int known;
     int state = atomic_load_explicit(&known, memory_order_relaxed);
     if (state == UNKNOWN) {
-        const uintptr_t never_readable = UINTPTR_MAX - 4095;
-        state = by_timeout(never_readable) == UNREADABLE ? READ : IGNORED;
+        uintptr_t page = (uintptr_t)&nobodys_futex / page_bytes * page_bytes;
+        state = jd_advice_is_ignored((void *)page, page_bytes) ? IGNORED : READ;
         atomic_store_explicit(&known, state, memory_order_relaxed);
     }
     return state == READ;
@@ -101,7 +103,7 @@ static bool pages_are_readable(uintptr_t start, uintptr_t end, uintptr_t page_by
 static enum answer by_timeouts(uintptr_t start, uintptr_t end, uintptr_t page_bytes)
 {
     uintptr_t border = (start / page_bytes + 1) * page_bytes;
-    if (end - start < TIMEOUT_BYTES || !timeouts_are_read())
+    if (end - start < TIMEOUT_BYTES || !timeouts_are_read(page_bytes))
         return NO_ANSWER;
     for (;; border += 2 * page_bytes) {
         uintptr_t at = border - TIMEOUT_BYTES / 2;
