@@ -167,6 +167,7 @@ bound "100 000 bodies of 1 000 names: perf report, times that with --rows body" 
     "$(ratio "$(median rows-report by-name bodies 4)" "$(median rows-report by-body bodies 4)")" "<=" 1.05
 bound "newest perf's script of node, which looks up inlined calls, times faster" "$(ratio_of script_node-stripped_perfjit-image_vs_perf-inject)" ">=" 3
 bound "perf 6.1's, which looks up none, times faster" "$(ratio_of script_node_perfjit-image_vs_perf-inject)" ">=" 3
+bound "libjitdump, 64 to 4096 bytes of code, 1 to 4 threads, times stdio, worst" "$(writer_worst '^writer_.*_vs_stdio$' max)" "<=" 1.1
 bound "libjitdump, 256 bytes of code, 1 to 4 threads, times stdio, worst" "$(writer_worst '^writer_256_._vs_stdio$' max)" "<=" 1.25
 bound "the same in CPU time" "$(writer_worst '^writer_256_._vs_stdio_cpu$' max)" "<=" 1.25
 bound "the same, against stdio's best process" "$(writer_against_best)" "<=" 1.25

@@ -28,8 +28,9 @@
  * can also open its dump on request while it runs (jitdump_poll, at the end).
  *
  * Errors: functions return 0 or a negative errno; jitdump_error() describes the cause.  errno
- * itself is preserved.  The library never exits, raises a signal or calls back.  It never prints,
- * unless the user has asked for that by the word "check" in PERFJIT (jitdump_faults).
+ * itself is preserved.  The library never exits, raises a signal or calls back.  (SIGBUS is raised
+ * if root or the file system takes away the file that is mapped: JITDUMP_UNMAPPED.)  It never
+ * prints, unless the user has asked for that by the word "check" in PERFJIT (jitdump_faults).
  *
  * Threads: every function except jitdump_open and jitdump_close may be called by any number of
  * threads at once on one handle.
@@ -62,7 +63,8 @@
  * Fork: a child that adds, moves or unloads code gets a dump of its own in the same directory,
  * jitdump-PID/jit-PID.dump with its own pid.  Its code indices continue from the parent's at the
  * fork.  The parent's dump is not touched.  A child that shares its parent's memory (vfork) is not
- * supported.
+ * supported.  Nor is a child that a signal handler forked, if it returns from the handler into a
+ * call that this had interrupted: it must end in the handler, by exec or _exit.
  *
  * Exec: the dump is left as if the process had been killed.
  *

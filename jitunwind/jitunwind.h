@@ -50,7 +50,9 @@
  * -EOWNERDEAD.  The same holds if a thread is cancelled while it changes the arena.  Close such an
  * arena, and open another in its place.  If a thread leaves add or remove by longjmp, it gets
  * -EOWNERDEAD, and other threads get -EAGAIN until that thread ends.  A child that was forked while
- * another thread was in a backtrace does not reuse memory of removed functions.
+ * another thread was in a backtrace does not reuse memory of removed functions.  A signal handler
+ * that interrupted a call may fork, and the child may return from it.  A child that shares its
+ * parent's memory (vfork) may only take backtraces.
  */
 #ifndef JITUNWIND_H
 #define JITUNWIND_H
@@ -170,7 +172,8 @@ JITUNWIND_API void jitunwind_close(struct jitunwind *arena);
  *   8.  (A removed function counts until each backtrace or name lookup that began before its
  *   removal has ended.  Then its memory serves functions of any size, as far as what is left of it
  *   between those that stay is large enough);
- * - -E2BIG, -EAGAIN, -EOWNERDEAD as above; -ENOMEM.
+ * - -E2BIG, -EAGAIN, -EOWNERDEAD as above;
+ * - -ENOMEM, until there is memory again, as when functions of this arena are removed.
  *
  * Threads: any number at once on one arena.  Signals: no.  Since 0.1.0. */
 JITUNWIND_API int jitunwind_add(struct jitunwind *arena, const struct jitunwind_code *code);

@@ -343,13 +343,28 @@ static int add(struct jitunwind *arena, const struct jitunwind_code *code)
     return error;
 }
 
+/* A remove frees nothing, since a thread may be stopped in malloc. */
+static int free_removed(struct jitunwind *arena)
+{
+    int error = ju_change_begin(&arena->lock);
+    if (error)
+        return error;
+    ju_function_table_recycle(&arena->table);
+    ju_change_end(&arena->lock);
+    return 0;
+}
+
 int jitunwind_add(struct jitunwind *arena, const struct jitunwind_code *code)
 {
     struct jitunwind_code copy;
     if (!arena)
         return 0;
     int error = code ? take_struct(&copy, sizeof copy, code, code->size) : -EINVAL;
-    return error ? error : add(arena, &copy);
+    if (!error)
+        error = add(arena, &copy);
+    if (error == -ENOMEM && free_removed(arena) == 0)
+        error = add(arena, &copy);
+    return error;
 }
 
 static int remove_function(struct jitunwind *arena, uint64_t addr)

@@ -11,9 +11,11 @@
 #include "perfmap/perfmap.h"
 
 #include <errno.h>
+#include <limits.h>
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 enum {
     NAME_MAX_BYTES = 4000, /* so that a line fits into a page */
@@ -220,16 +222,20 @@ static bool environment_asks_for_map(void)
     return false;
 }
 
+/* A relative DIR stays the same directory for children that work in another one. */
 static struct perfmap *map_new(const char *dir)
 {
-    struct perfmap *map = calloc(1, sizeof *map + strlen(dir) + 1);
+    const size_t room = *dir == '/' ? 0 : PATH_MAX;
+    struct perfmap *map = calloc(1, sizeof *map + room + strlen(dir) + 2);
     if (!map)
         return NULL;
     atomic_init(&map->file, NULL);
     atomic_init(&map->lost, 0);
     atomic_init(&map->error.ready, false);
     atomic_flag_clear(&map->error.taken);
-    memcpy(map->dir, dir, strlen(dir) + 1);
+    if (room && getcwd(map->dir, room))
+        strcat(map->dir, "/");
+    strcat(map->dir, dir);
     return map;
 }
 

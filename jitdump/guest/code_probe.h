@@ -1,25 +1,28 @@
 /* Whether memory can be read, without a fault and without a signal handler.
  *
- * The kernel is asked once for each page.  A futex operation compares a word there with a number.
- * It wakes and requeues nobody, whatever the outcome.  -EFAULT means that the word can't be read.
- * It is allowed wherever there are threads, and valgrind and other kernels implement it.  If it is
- * refused, rt_sigprocmask with an invalid operation is used, which copies 8 bytes from there first.
- * If neither answers, the memory must not be read.  (Times on Linux 6.18, in a virtual machine with
- * slow system calls: futex 430 ns.  rt_sigprocmask 275, but valgrind prints a line about it.
- * epoll_ctl 340, but gVisor does not read the word.  A write to a pipe and reading it back 1280.
- * process_vm_readv 2600.)
+ * The kernel is asked once for each two pages.  A futex operation is to wait until some time, which
+ * the kernel reads in the code, across the border of the pages: -EFAULT means that it can't.  The
+ * operation never waits, since the futex, a word of this library, is said to have a value that it
+ * does not have.  It is allowed wherever there are threads, and valgrind implements it.  Code of
+ * less than 16 bytes, for which a time is too long, is asked for page by page, with an operation
+ * that compares a word there with a number, and wakes and requeues nobody, whatever the outcome.
+ * So is all code where the kernel ignores that it can't read a time.  If futexes are refused,
+ * rt_sigprocmask with an invalid operation is used, which copies 8 bytes from there first.  If none
+ * of them answers, the memory must not be read.  (Times on Linux 6.18, in a virtual machine, of a
+ * page: a futex's time 120 ns, its word 300.  rt_sigprocmask 110, but valgrind prints a line about
+ * it.  madvise(MADV_POPULATE_READ) 430, of two pages 595.  process_vm_readv 700.  epoll_ctl is
+ * quick, but gVisor does not read the word.)
  *
- * That is more than the rest of a record.  So a thread does not ask twice about a page within a
+ * That is as much as the rest of a record.  So a thread does not ask twice about a page within a
  * short time.  The time is measured from the answer, or from the start of the last call, to this
  * call.  It must be less than two questions take, and at most 600 ns.  In that time the thread
  * can't have unmapped or protected the page itself: that takes as long as four questions or more
- * (there 940 and 1940 ns, and the shortest question was 230).  Both times are measured with the
- * same clock.  With a clock that stands still, or advances in steps longer than a question, a
- * question takes no time or more than 600 ns.  Then every call asks.  Another thread could have
- * unmapped the page.  But to unmap code that is being recorded is an error that no question
- * prevents, since the copy follows the answer.  A protection key can be changed without a system
- * call.  A thread that takes away its own right to read, and records the same page within that
- * time, is killed by a fault.
+ * (there 620 ns).  Both times are measured with the same clock.  With a clock that stands still, or
+ * advances in steps longer than a question, a question takes no time or more than 600 ns.  Then
+ * every call asks.  Another thread could have unmapped the page.  But to unmap code that is being
+ * recorded is an error that no question prevents, since the copy follows the answer.  A protection
+ * key can be changed without a system call.  A thread that takes away its own right to read, and
+ * records the same page within that time, is killed by a fault.
  */
 #ifndef JITDUMP_CODE_PROBE_H
 #define JITDUMP_CODE_PROBE_H

@@ -1,18 +1,9 @@
 /* See fork_mark.h. */
 #include "jitdump/guest/fork_mark.h"
 
-#include <sys/mman.h>
-
 static size_t page_bytes(void)
 {
     return (size_t)sysconf(_SC_PAGESIZE);
-}
-
-/* qemu-user up to 7 returns 0 for any advice and ignores it; so an environment that accepts -1 does
- * as well. */
-static bool advice_is_ignored(void *page)
-{
-    return madvise(page, page_bytes(), -1) == 0;
 }
 
 void jd_fork_mark_set(struct fork_mark *mark)
@@ -23,7 +14,8 @@ void jd_fork_mark_set(struct fork_mark *mark)
         mmap(NULL, page_bytes(), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (page == MAP_FAILED)
         return;
-    if (advice_is_ignored(page) || madvise(page, page_bytes(), MADV_WIPEONFORK) != 0) {
+    if (jd_advice_is_ignored(page, page_bytes()) ||
+        madvise(page, page_bytes(), MADV_WIPEONFORK) != 0) {
         munmap(page, page_bytes());
         return;
     }

@@ -8,13 +8,22 @@
 
 #include <stdatomic.h>
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
+#include <sys/mman.h>
 #include <unistd.h>
 
 struct fork_mark {
     const volatile uint32_t *word; /* 0: inherited.  NULL: compare the pids */
     pid_t pid;                     /* of the process that set the mark */
 };
+
+/* Whether the environment takes any advice about PAGE, and ignores it, as qemu-user up to 7 does.
+ */
+static inline bool jd_advice_is_ignored(void *page, size_t page_bytes)
+{
+    return madvise(page, page_bytes, -1) == 0;
+}
 
 void jd_fork_mark_set(struct fork_mark *mark);
 

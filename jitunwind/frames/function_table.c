@@ -369,9 +369,8 @@ static void free_waiting(struct function_table *table)
     }
 }
 
-/* Reuse removed functions that have no readers.  An arena without functions is as if it were new.
- */
-static void recycle(struct function_table *table)
+/* An arena without functions is as if it were new. */
+void ju_function_table_recycle(struct function_table *table)
 {
     if (table->waiting && read_is_over(table->waiting_since))
         free_waiting(table);
@@ -480,7 +479,7 @@ int ju_function_table_add(struct function_table *table, uint64_t start, uint32_t
 {
     if (is_taken(table, start, bytes))
         return -EEXIST;
-    recycle(table);
+    ju_function_table_recycle(table);
     if (!reach_granules(table, granule_of(table, start), granule_of(table, start + bytes - 1)))
         return -ENOMEM;
     table->lacks_memory = false;

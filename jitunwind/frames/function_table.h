@@ -99,6 +99,9 @@ void ju_function_table_close(struct function_table *table);
 int ju_function_table_add(struct function_table *table, uint64_t start, uint32_t bytes,
                           const struct table_row_draft *rows, uint32_t row_count, char *name);
 
+/* Free the names of removed functions that have no readers, and reuse the rest of them. */
+void ju_function_table_recycle(struct function_table *table);
+
 /* Returns 0 or -ENOENT. */
 int ju_function_table_remove(struct function_table *table, uint64_t start);
 

@@ -49,7 +49,7 @@ fine() {
 every_host() {
     local host program=$1
     mkdir -p empty
-    for host in hole hole-thread "refused 1" "refused 13" "refused 38" sandboxes memory pipe limit terminal closed locked locked-later \
+    for host in hole hole-thread "refused 1" "refused 13" "refused 38" sandboxes alone memory names gone cancels handlers vforks pipe limit terminal closed locked locked-later \
         "chroot $PWD/empty" "user 65534" forks stops; do
         fine "$program" $host
     done

@@ -12,11 +12,16 @@
  *                             nobody reads the crash report, or it is as long as files may get, or
  * a background process may not write there, or it is no descriptor locked, locked-later    mlockall
  * before and after an arena of 256 MiB is opened chroot DIR, user ID     no /proc; another user
- *     forks                   children while other threads add, remove and walk
- *     stops                   all threads but one are stopped, again and again
- *     unload PLUGIN           a call into a library that was unloaded
- *     late PLUGIN...          calls through libraries that were loaded after the arena was opened
- *     early PLUGIN...         ... and before that
+ *     names                   there is no more, when functions with names are added
+ *     alone                   a sandbox that lets it write and end
+ *     gone                    the memory of registered code is unmapped
+ *     cancels                 threads are cancelled, at any moment, while they walk
+ *     handlers                a signal's handler forks, whatever it interrupts, and the child goes
+ * on vforks                  a child in the same memory walks forks                   children
+ * while other threads add, remove and walk stops                   all threads but one are stopped,
+ * again and again unload PLUGIN           a call into a library that was unloaded late PLUGIN...
+ * calls through libraries that were loaded after the arena was opened early PLUGIN...         ...
+ * and before that
  */
 #include "jitunwind/jitunwind.h"
 
@@ -36,6 +41,7 @@
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>
+#include <sys/time.h>
 #include <sys/wait.h>
 #include <termios.h>
 #include <ucontext.h>
@@ -256,6 +262,11 @@ static void to_pipe(void)
     raise(SIGPIPE);
     CHECK(report_to(ends[1]) == -EPIPE);
     CHECK(is_pending(SIGPIPE));
+    char filling[4096] = {0};
+    CHECK(pipe(ends) == 0 && fcntl(ends[1], F_SETFL, O_NONBLOCK) == 0);
+    while (write(ends[1], filling, sizeof filling) > 0)
+        continue;
+    CHECK(report_to(ends[1]) == -EAGAIN);
 }
 
 static void to_limit(void)
@@ -327,6 +338,26 @@ static void sandboxes(void)
             printf("call %ld: status %d\n", calls[i], status);
         CHECK(status == 0);
     }
+}
+
+static void alone(void)
+{
+    struct sock_filter filter[] = {
+        BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
+        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_write, 2, 0),
+        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_exit_group, 1, 0),
+        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | EPERM),
+        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW)};
+    struct sock_fprog program = {sizeof filter / sizeof filter[0], filter};
+    struct jitunwind_frame frames[FRAMES];
+    CHECK(prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0);
+    if (prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program) != 0)
+        _exit(NOT_PERMITTED);
+    /* Nobody can say what is on the stack beyond this page. */
+    CHECK(jitunwind_backtrace(NULL, frames, FRAMES, JITUNWIND_SCAN) <= FRAMES);
+    CHECK(add(PLAIN_AT + 64, 64) == 0);
+    CHECK(jitunwind_remove(arena, (uint64_t)(uintptr_t)code + PLAIN_AT + 64) == 0);
+    _exit(0);
 }
 
 /* ---- Memory that is locked ---- */
@@ -407,7 +438,60 @@ static void no_memory(void)
     _exit(0);
 }
 
+/* A function that is removed gives its name's room to the next one. */
+static void no_memory_for_names(void)
+{
+    enum { FIRST = 50, NAME_BYTES = 200 };
+    static char long_name[NAME_BYTES];
+    const struct rlimit none = {0, 0};
+    size_t count = FIRST;
+    memset(long_name, 'n', sizeof long_name - 1);
+    name = long_name;
+    for (size_t i = 0; i < FIRST; i++)
+        CHECK(add(i * 64, 64) == 0);
+    CHECK(setrlimit(RLIMIT_DATA, &none) == 0 && setrlimit(RLIMIT_AS, &none) == 0);
+    while (count < PLAIN_AT / 64 && add(count * 64, 64) == 0)
+        count++;
+    CHECK(count < PLAIN_AT / 64);
+    for (size_t i = 0; i < FIRST; i++) {
+        CHECK(jitunwind_remove(arena, (uint64_t)(uintptr_t)code + i * 64) == 0);
+        CHECK(add(i * 64, 64) == 0);
+    }
+    _exit(0);
+}
+
+/* The frame and name of code that is there no more. */
+static void gone(void)
+{
+    uint64_t pair[2] = {0, (uint64_t)(uintptr_t)code + PLAIN_AT + 8}, offset;
+    char found_name[16];
+    CHECK(munmap(code, CODE_BYTES) == 0);
+    walk_from((char *)pair);
+    CHECK(jitunwind_name(pair[1], found_name, sizeof found_name, &offset) == 0 && offset == 8);
+    _exit(0);
+}
+
 /* ---- Threads ---- */
+
+static void *walk_for_ever(void *unused)
+{
+    struct jitunwind_frame frames[FRAMES];
+    pthread_setcanceltype(PTHREAD_CANCEL_ASYNCHRONOUS, &(int){0});
+    for (;;)
+        jitunwind_backtrace(NULL, frames, FRAMES, 0);
+    return unused;
+}
+
+static void cancels(void)
+{
+    enum { THREADS = 200 };
+    for (int i = 0; i < THREADS; i++) {
+        pthread_t thread;
+        CHECK(pthread_create(&thread, NULL, walk_for_ever, NULL) == 0);
+        usleep(100);
+        CHECK(pthread_cancel(thread) == 0 && pthread_join(thread, NULL) == 0);
+    }
+}
 
 static atomic_bool is_over;
 static atomic_ulong added, refused;
@@ -464,6 +548,81 @@ static void forks(void)
         CHECK(waitpid(child, &status, 0) == child && status == 0);
     }
     end_workers();
+}
+
+/* ---- A signal's handler that forks ---- */
+
+enum { HANDLER_FORKS = 200 };
+static pid_t forker;
+static volatile int forked;
+
+/* So that the program gets on between two signals. */
+static void interrupt_soon(void)
+{
+    const struct itimerval soon = {{0, 0}, {0, 300}};
+    CHECK(setitimer(ITIMER_REAL, &soon, NULL) == 0);
+}
+
+static void at_fork_signal(int number, siginfo_t *info, void *ucontext)
+{
+    static struct jitunwind_frame frames[FRAMES];
+    const int saved = errno;
+    int status;
+    (void)number, (void)info;
+    if (getpid() != forker || forked == HANDLER_FORKS)
+        return;
+    forked++;
+    pid_t child = (pid_t)syscall(SYS_clone, (long)SIGCHLD, 0L, 0L, 0L, 0L);
+    CHECK(child >= 0 && jitunwind_backtrace(ucontext, frames, FRAMES, 0) >= 1);
+    if (child > 0) {
+        CHECK(waitpid(child, &status, 0) == child && status == 0);
+        interrupt_soon();
+    }
+    errno = saved;
+}
+
+static void end_of_child(void)
+{
+    struct jitunwind_frame frames[FRAMES];
+    int error = add(PLAIN_AT + 64, 64);
+    CHECK(error == 0 || error == -EOWNERDEAD);
+    CHECK(jitunwind_backtrace(NULL, frames, FRAMES, 0) >= 1);
+    _exit(0);
+}
+
+/* Without malloc, whose lock the clone below leaves as it is. */
+static void handlers(void)
+{
+    const struct itimerval never = {{0, 0}, {0, 0}};
+    struct jitunwind_frame frames[FRAMES];
+    name = NULL;
+    forker = getpid();
+    handle(SIGALRM, at_fork_signal, SA_RESTART);
+    interrupt_soon();
+    for (size_t i = 0; forked < HANDLER_FORKS; i++) {
+        size_t at = i % 1000 * 64;
+        int error = add(at, 64);
+        CHECK(jitunwind_backtrace(NULL, frames, FRAMES, 0) >= 1);
+        if (error == 0)
+            error = jitunwind_remove(arena, (uint64_t)(uintptr_t)code + at);
+        if (getpid() != forker)
+            end_of_child();
+        CHECK(error == 0);
+    }
+    CHECK(setitimer(ITIMER_REAL, &never, NULL) == 0);
+}
+
+static void vforks(void)
+{
+    enum { CHILDREN = 100 };
+    struct jitunwind_frame frames[FRAMES];
+    for (int i = 0; i < CHILDREN; i++) {
+        int status;
+        pid_t child = vfork();
+        if (child == 0)
+            _exit(jitunwind_backtrace(NULL, frames, FRAMES, 0) >= 1 ? 0 : 1);
+        CHECK(waitpid(child, &status, 0) == child && status == 0);
+    }
 }
 
 static atomic_uint stopped, epoch;
@@ -608,6 +767,18 @@ static void run(const char *host, char **arguments)
         sandboxes();
     if (strcmp(host, "memory") == 0)
         no_memory();
+    if (strcmp(host, "names") == 0)
+        no_memory_for_names();
+    if (strcmp(host, "alone") == 0)
+        alone();
+    if (strcmp(host, "gone") == 0)
+        gone();
+    if (strcmp(host, "cancels") == 0)
+        cancels();
+    if (strcmp(host, "handlers") == 0)
+        handlers();
+    if (strcmp(host, "vforks") == 0)
+        vforks();
     if (strcmp(host, "pipe") == 0)
         to_pipe();
     if (strcmp(host, "limit") == 0)

@@ -160,6 +160,40 @@ static void test_some_pages(void **state)
     assert_int_equal(jitdump_close(dump), 0);
 }
 
+static bool pages_of_code_are_readable(uintptr_t start, uintptr_t end, unsigned unreadable)
+{
+    for (uintptr_t at = start; at < end; at = (at / PAGE_BYTES + 1) * PAGE_BYTES)
+        if (unreadable >> (at - (uintptr_t)pages) / PAGE_BYTES & 1)
+            return false;
+    return true;
+}
+
+/* Each choice of unreadable pages, and code that begins and ends close to each border: what is
+ * asked for lies in all pages of the code, and in no other. */
+static void test_borders_of_pages(void **state)
+{
+    static const int near[] = {-17, -16, -15, -8, -1, 0, 1, 8, 15, 16, 17};
+    enum { NEAR = sizeof near / sizeof near[0], PLACES = (PAGES + 1) * NEAR };
+    (void)state;
+    for (unsigned unreadable = 0; unreadable < 1u << PAGES; unreadable++) {
+        for (size_t page = 0; page < PAGES; page++)
+            protect(page, unreadable >> page & 1 ? PROT_NONE : PROT_READ);
+        for (int i = 0; i < PLACES * PLACES; i++) {
+            int from = i / PLACES / NEAR * PAGE_BYTES + near[i / PLACES % NEAR];
+            int to = i % PLACES / NEAR * PAGE_BYTES + near[i % PLACES % NEAR];
+            if (from < 0 || to > PAGES * PAGE_BYTES || from >= to)
+                continue;
+            uintptr_t start = (uintptr_t)(pages + from);
+            size_t size = (size_t)(to - from);
+            if (jd_code_ask(pages + from, size, 0) !=
+                pages_of_code_are_readable(start, start + size, unreadable))
+                fail_msg("code from %d to %d, unreadable pages %x", from, to, unreadable);
+        }
+    }
+    protect(0, PROT_READ);
+    assert_int_equal(jitdump_close(dump), 0);
+}
+
 /* Larger than the stage: composed elsewhere, checked all the same. */
 static void test_large(void **state)
 {
@@ -341,6 +375,7 @@ int main(void)
         TEST(test_execute_only),
         TEST(test_unmapped),
         TEST(test_some_pages),
+        TEST(test_borders_of_pages),
         TEST(test_large),
         TEST(test_changes_between_calls),
         TEST(test_clock_in_steps),

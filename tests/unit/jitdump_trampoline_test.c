@@ -115,6 +115,30 @@ static void test_arguments_and_results(void **state)
     assert_int_equal(records_in(path, JIT_CODE_UNLOAD), CALL_KINDS);
 }
 
+static sigjmp_buf landing;
+
+static void jump(int number)
+{
+    siglongjmp(landing, number);
+}
+
+/* It is the handler itself. */
+static void test_a_longjmp_passes_out_of_a_handler(void **state)
+{
+    struct jitdump *dump = open_dump();
+    jitdump_entry *call = jitdump_trampoline(dump, "jump", NULL, 0, (jitdump_entry *)jump);
+    struct sigaction action = {.sa_handler = (void (*)(int))call};
+    (void)state;
+    assert_ptr_not_equal(call, (jitdump_entry *)jump);
+    assert_int_equal(sigaction(SIGUSR1, &action, NULL), 0);
+    int landed = sigsetjmp(landing, 1);
+    if (landed == 0)
+        raise(SIGUSR1);
+    assert_int_equal(landed, SIGUSR1);
+    assert_int_equal(jitdump_trampoline_free(dump, call), 0);
+    assert_int_equal(jitdump_close(dump), 0);
+}
+
 /* The one LOAD that has NAME: where its code is. */
 static uint64_t loaded_at(const char *file_path, const char *name)
 {
@@ -545,6 +569,7 @@ int main(void)
         TEST(test_code_of_another_machine),
         TEST(test_no_entry),
         TEST(test_arguments_and_results),
+        TEST(test_a_longjmp_passes_out_of_a_handler),
         TEST(test_what_is_recorded),
 #if defined(__x86_64__)
         TEST(test_its_frame_at_each_instruction),

@@ -165,6 +165,29 @@ static void test_child_gets_its_own_map(void **state)
     assert_int_equal(perfmap_close(map), 0);
 }
 
+/* PATH is the child's map in the directory that was opened. */
+static void child_works_elsewhere(struct perfmap *map)
+{
+    CHECK(perfmap_add(map, 3, 4, "child") == 0);
+    CHECK(file_says(path, "3 4 child\n"));
+    CHECK(file_says(perfmap_path(map), "3 4 child\n"));
+    CHECK(perfmap_close(map) == 0);
+}
+
+static void test_child_in_another_directory(void **state)
+{
+    struct perfmap_options options = options_in_dir();
+    struct perfmap *map;
+    char here[4096];
+    (void)state;
+    options.dir = ".";
+    assert_true(getcwd(here, sizeof here) && chdir(dir) == 0);
+    assert_int_equal(perfmap_open(&map, &options), 0);
+    assert_int_equal(chdir(here), 0);
+    assert_int_equal(run_in_child(child_works_elsewhere, map), 0);
+    assert_int_equal(perfmap_close(map), 0);
+}
+
 static void child_only_closes(struct perfmap *map)
 {
     CHECK(perfmap_close(map) == 0);
@@ -336,6 +359,7 @@ int main(void)
         TEST(test_losses_are_counted_across_threads),
         TEST(test_cancellation),
         TEST(test_child_gets_its_own_map),
+        TEST(test_child_in_another_directory),
         TEST(test_child_that_only_closes),
         TEST(test_grandchild),
         TEST(test_threads_of_a_child),
