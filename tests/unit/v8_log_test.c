@@ -157,7 +157,7 @@ static void test_another_line_or_file_is_another_function(void **state)
 static void test_escapes_in_names(void **state)
 {
     (void)state;
-    char *plain = v8_name_plain(line_text_of("a\\x2Cb\\\\c\\nd\\u20AC\\uD83D\\uDE00\\xE9\\u12"));
+    char *plain = v8_text_plain(line_text_of("a\\x2Cb\\\\c\\nd\\u20AC\\uD83D\\uDE00\\xE9\\u12"));
     assert_string_equal(plain, "a,b\\c\nd\u20ac\U0001F600\u00e9u12");
     free(plain);
 }
@@ -354,6 +354,7 @@ static void test_lines_that_cannot_be_read_are_counted(void **state)
                                "code-source-info,0x10000\n"
                                "sfi-move,0xa0\n"
                                "code-move,0xa0,0xb0\n"
+                               "code-deopt,1,2,0x10000\n"
                                "code-creation,Builtin,2,1,0x10000,96,Abort\n"
                                "anything\n"
                                "code-creation,JS,13,9,0x1";
@@ -361,7 +362,7 @@ static void test_lines_that_cannot_be_read_are_counted(void **state)
     (void)state;
     v8.log = (struct v8_log){.path = "v8.log"};
     assert_int_equal(v8_log_parse(&v8.log, strdup(text), sizeof text - 1, &findings), 0);
-    assert_int_equal(v8.log.bad_lines, 4);
+    assert_int_equal(v8.log.bad_lines, 5);
     assert_int_equal(v8.log.first_bad, 2);
     v8_log_free(&v8.log);
     assert_int_equal(v8_log_parse(&v8.log, strdup("jit"), 3, &findings), -1);
@@ -370,9 +371,67 @@ static void test_lines_that_cannot_be_read_are_counted(void **state)
     findings_free(&findings);
 }
 
+/* ---- Deopts ---- */
+
+#define DEOPT(us, addr, rest) "code-deopt," us ",96," addr ",-1,10,deopt-eager," rest "\n"
+
+static void assert_deopt(size_t at, uint64_t time_ns, uint32_t function, const char *reason)
+{
+    assert_true(at < fixture.log.deopt_count);
+    const struct code_deopt *deopt = &fixture.log.deopts[at];
+    assert_int_equal(deopt->time_ns, time_ns);
+    assert_int_equal(deopt->function, function);
+    assert_string_equal(deopt->kind, "deopt-eager");
+    assert_string_equal(deopt->place, "/a,b.js:1:20");
+    assert_string_equal(deopt->reason, reason);
+}
+
+/* Code without inlined calls is given up as well. */
+static void test_deopts_by_the_dumps_clock(void **state)
+{
+    (void)state;
+    load(5009000, ADDR, "JS:*" OUTER);
+    load(5030000, ADDR, "JS:*" DEEP);
+    read_both(FUNCTIONS CODE("9", OUTER, "0xa0")
+                  DEOPT("20", "0x10000", "</a\\x2Cb.js:1:20>,wrong map") CODE("30", DEEP, "0xc0")
+                      DEOPT("41", "0x10000", "</a\\x2Cb.js:1:20>,Insufficient type feedback"));
+    assert_int_equal(fixture.log.deopt_count, 2);
+    assert_deopt(0, 5020000, 0, "wrong map");
+    assert_deopt(1, 5041000, 1, "Insufficient type feedback");
+    assert_nothing_found();
+    release();
+}
+
+static void test_deopts_of_code_that_is_not_in_the_dump_are_left_out(void **state)
+{
+    (void)state;
+    load(5009000, ADDR, "JS:*" OUTER);
+    read_both(FUNCTIONS CODE("9", OUTER, "0xa0") DEOPT(
+        "20", "0x20000", "<>,wrong map") "code-creation,JS,13,30,0x30000,96," DEEP
+                                         ",0xc0,*\n" DEOPT("41", "0x30000", "<>,wrong map"));
+    assert_int_equal(fixture.log.deopt_count, 0);
+    release();
+}
+
+/* Another process has the same functions at the same addresses, compiled at other times. */
+static void test_deopts_of_another_process_are_left_out(void **state)
+{
+    (void)state;
+    load(5009000, ADDR, "JS:*" OUTER);
+    load(85030000, ADDR + 4096, "JS:*" DEEP);
+    read_both(
+        FUNCTIONS CODE("9", OUTER, "0xa0") "code-creation,JS,13,30,0x11000,96," DEEP
+                                           ",0xc0,*\n" DEOPT("41", "0x10000", "<>,wrong map"));
+    assert_int_equal(fixture.log.deopt_count, 0);
+    release();
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        LINE_TEST(test_deopts_by_the_dumps_clock),
+        LINE_TEST(test_deopts_of_code_that_is_not_in_the_dump_are_left_out),
+        LINE_TEST(test_deopts_of_another_process_are_left_out),
         LINE_TEST(test_calls_with_names_places_and_spans),
         LINE_TEST(test_a_builtin_has_no_number_and_is_left_out),
         LINE_TEST(test_of_positions_at_one_offset_the_last_counts),

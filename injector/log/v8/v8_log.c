@@ -19,7 +19,9 @@ enum { FIELDS_MOST = 9, LOG_BYTES_MOST = INT32_MAX }; /* 100 000 functions have 
 struct reader {
     struct v8_log *log;
     struct number_map functions; /* by SFI */
-    struct v8_code newest;       /* its source info follows it */
+    struct number_map codes;     /* the newest, by address */
+    uint32_t newest;             /* the function of the code whose source info follows */
+    bool newest_is_kept;         /* it is the last of the log's codes */
     struct line_text newest_addr;
     size_t line;
 };
@@ -118,6 +120,23 @@ static bool is_optimized(struct line_text tier)
     return memchr(tier.text, '*', tier.bytes) || memchr(tier.text, '+', tier.bytes);
 }
 
+/* Optimized code is kept. */
+static enum outcome take_code(struct reader *reader, const struct line_text *fields,
+                              struct v8_code *code)
+{
+    struct v8_log *log = reader->log;
+    if (!whole_number(fields[3], 10, UINT64_MAX, &code->time_us) ||
+        !address_in(fields[4], &code->addr) ||
+        !whole_number(fields[5], 10, UINT32_MAX, &code->size))
+        return LINE_BAD;
+    if (log->code_count >= V8_NOWHERE - 1 ||
+        array_reserve(log->codes, log->code_count, log->code_capacity) ||
+        number_map_put(&reader->codes, code->addr, (uint32_t)log->code_count))
+        return LINE_NO_MEMORY;
+    log->codes[log->code_count++] = *code;
+    return LINE_TAKEN;
+}
+
 static enum outcome take_creation(struct reader *reader, const struct line_text *fields,
                                   size_t count)
 {
@@ -128,15 +147,15 @@ static enum outcome take_creation(struct reader *reader, const struct line_text 
         return LINE_TAKEN; /* a builtin, which has no SFI */
     if (count != FIELDS_MOST || !address_in(fields[7], &sfi))
         return LINE_BAD;
-    code.tier = fields[8];
-    if (is_optimized(code.tier) && (!whole_number(fields[3], 10, UINT64_MAX, &code.time_us) ||
-                                    !address_in(fields[4], &code.addr) ||
-                                    !whole_number(fields[5], 10, UINT32_MAX, &code.size)))
-        return LINE_BAD;
     code.function = function_at(reader, sfi, fields[6]);
     if (code.function == V8_NOWHERE)
         return LINE_NO_MEMORY;
-    reader->newest = code;
+    reader->newest_is_kept = is_optimized(fields[8]);
+    const enum outcome outcome =
+        reader->newest_is_kept ? take_code(reader, fields, &code) : LINE_TAKEN;
+    if (outcome != LINE_TAKEN)
+        return outcome;
+    reader->newest = code.function;
     reader->newest_addr = fields[4];
     return LINE_TAKEN;
 }
@@ -165,25 +184,45 @@ static enum outcome take_source_info(struct reader *reader, const struct line_te
                                      size_t count)
 {
     struct v8_log *log = reader->log;
-    struct v8_code code = reader->newest;
     uint64_t start;
     if (count != 8)
         return LINE_BAD;
     if (!fields[1].bytes || !line_text_same(fields[1], reader->newest_addr))
         return LINE_TAKEN;
     if (whole_number(fields[3], 10, UINT32_MAX - 1, &start))
-        log->functions[code.function].start = (uint32_t)start;
-    if (!fields[6].bytes || !is_optimized(code.tier))
+        log->functions[reader->newest].start = (uint32_t)start;
+    if (!fields[6].bytes || !reader->newest_is_kept)
         return LINE_TAKEN;
     reader->newest_addr = (struct line_text){NULL, 0};
+    struct v8_code code = log->codes[log->code_count - 1];
     code.positions = fields[5];
     code.inlines = fields[6];
     enum outcome outcome = take_callees(reader, fields[7], &code);
     if (outcome != LINE_TAKEN)
         return outcome;
-    if (array_reserve(log->codes, log->code_count, log->code_capacity))
+    log->codes[log->code_count - 1] = code;
+    log->inlining_count++;
+    return LINE_TAKEN;
+}
+
+/* Of code that the log does not have, nothing is known. */
+static enum outcome take_deopt(struct reader *reader, const struct line_text *fields, size_t count)
+{
+    struct v8_log *log = reader->log;
+    struct v8_deopt deopt;
+    uint64_t addr;
+    if (count != FIELDS_MOST || !whole_number(fields[1], 10, UINT64_MAX, &deopt.time_us) ||
+        !address_in(fields[3], &addr))
+        return LINE_BAD;
+    deopt.code = number_map_get(&reader->codes, addr);
+    if (deopt.code == V8_NOWHERE)
+        return LINE_TAKEN;
+    deopt.kind = fields[6];
+    deopt.place = fields[7];
+    deopt.reason = fields[8];
+    if (array_reserve(log->deopts, log->deopt_count, log->deopt_capacity))
         return LINE_NO_MEMORY;
-    log->codes[log->code_count++] = code;
+    log->deopts[log->deopt_count++] = deopt;
     return LINE_TAKEN;
 }
 
@@ -211,6 +250,8 @@ static enum outcome take_line(struct reader *reader, struct line_text line)
         return take_source_info(reader, fields, count);
     if (is(fields[0], "sfi-move"))
         return take_sfi_move(reader, fields, count);
+    if (is(fields[0], "code-deopt"))
+        return take_deopt(reader, fields, count);
     return LINE_TAKEN;
 }
 
@@ -250,6 +291,7 @@ int v8_log_parse(struct v8_log *log, char *text, size_t bytes, struct findings *
                               log->path);
     const int result = read_lines(&reader);
     number_map_free(&reader.functions);
+    number_map_free(&reader.codes);
     return result ? report_failure(findings, "out of memory") : 0;
 }
 
@@ -269,6 +311,7 @@ void v8_log_free(struct v8_log *log)
     free(log->text);
     free(log->functions);
     free(log->codes);
+    free(log->deopts);
     free(log->callees);
     *log = (struct v8_log){0};
 }
@@ -301,7 +344,7 @@ int v8_row_next(struct line_text *text, char letter, struct v8_row *row)
     return text->bytes && text->text[0] == 'I' && !take_part(text, 'I', &row->call) ? -1 : 1;
 }
 
-/* ---- Names ---- */
+/* ---- Texts ---- */
 
 /* The character behind a backslash and LETTER, in DIGITS hexadecimal digits. */
 static bool take_escape(struct line_text *text, char letter, uint32_t digits, uint32_t *code)
@@ -343,16 +386,16 @@ static size_t put_escaped(struct line_text *text, char *to)
     return 1;
 }
 
-char *v8_name_plain(struct line_text name)
+char *v8_text_plain(struct line_text text)
 {
-    char *plain = malloc((size_t)name.bytes + 1), *to = plain;
-    while (plain && name.bytes) {
-        const char *backslash = memchr(name.text, '\\', name.bytes);
-        const uint32_t before = backslash ? (uint32_t)(backslash - name.text) : name.bytes;
-        memcpy(to, name.text, before);
+    char *plain = malloc((size_t)text.bytes + 1), *to = plain;
+    while (plain && text.bytes) {
+        const char *backslash = memchr(text.text, '\\', text.bytes);
+        const uint32_t before = backslash ? (uint32_t)(backslash - text.text) : text.bytes;
+        memcpy(to, text.text, before);
         to += before;
-        name = (struct line_text){name.text + before, name.bytes - before};
-        to += name.bytes ? put_escaped(&name, to) : 0;
+        text = (struct line_text){text.text + before, text.bytes - before};
+        to += text.bytes ? put_escaped(&text, to) : 0;
     }
     if (plain)
         *to = '\0';

@@ -5,6 +5,7 @@
  *     code-creation,KIND,NUMBER,TIME_US,ADDR,SIZE,NAME,SFI,TIER
  *     code-source-info,ADDR,SCRIPT,START,END,POSITIONS,INLINES,FUNCTIONS
  *     sfi-move,FROM,TO
+ *     code-deopt,TIME_US,SIZE,ADDR,INLINING,CHARACTER,KIND,PLACE,REASON   (--log-deopt)
  *
  * TIME_US: since the isolate began.
  * NAME: FUNCTION FILE:LINE:COLUMN, with \x2C, \n, \\ and \u0041 for what would break a line.
@@ -14,6 +15,8 @@
  * POSITIONS: C<code offset>O<character>[I<inlined call>], repeated; each holds up to the next.
  * INLINES: F<function>O<character of the call>[I<its parent among the INLINES>], repeated.
  * FUNCTIONS: S<SFI>, repeated: those that INLINES names by number.
+ * KIND: deopt-eager, deopt-lazy, or dependency-change: before it was to run next.
+ * PLACE: <FILE:LINE:COLUMN>, in inlined code " inlined at " and its caller's place, repeated.
  *
  * Source info stands right behind the creation of its code.
  *
@@ -37,14 +40,21 @@ struct v8_function {
     uint32_t start;        /* in its script; V8_NOWHERE if no event tells it */
 };
 
-/* Optimized code with inlined calls. */
+/* Optimized code.  POSITIONS to CALLEE_COUNT: of code with inlined calls. */
 struct v8_code {
     uint64_t addr, size, time_us;
     uint32_t function;
-    struct line_text tier, positions, inlines;
+    struct line_text positions, inlines;
     size_t first_callee; /* in the log's callees, CALLEE_COUNT numbers of functions */
     size_t callee_count;
     size_t line; /* in the file, from 1 */
+};
+
+/* That code was given up. */
+struct v8_deopt {
+    uint64_t time_us;
+    size_t code;
+    struct line_text kind, place, reason; /* as they stand in the log */
 };
 
 struct v8_log {
@@ -55,6 +65,9 @@ struct v8_log {
     size_t function_count, function_capacity;
     struct v8_code *codes;
     size_t code_count, code_capacity;
+    size_t inlining_count; /* of the codes, those with inlined calls */
+    struct v8_deopt *deopts;
+    size_t deopt_count, deopt_capacity;
     uint32_t *callees;
     size_t callee_count, callee_capacity;
     size_t bad_lines, first_bad;
@@ -73,9 +86,9 @@ struct v8_row {
  * is no row. */
 int v8_row_next(struct line_text *text, char letter, struct v8_row *row);
 
-/* The name as it was before it was written into the log, NUL-terminated, to be freed.  NULL without
+/* A text as it was before it was written into the log, NUL-terminated, to be freed.  NULL without
  * memory. */
-char *v8_name_plain(struct line_text name);
+char *v8_text_plain(struct line_text text);
 
 /* Read the log PATH, which must outlive LOG.  Returns 0, or -1 with the failure text set: it can't
  * be read, or is no such log.  Release with v8_log_free in either case. */

@@ -6,6 +6,7 @@
 #include "injector/profile/flamegraph/markup.h"
 #include "injector/profile/flamegraph/packed_data.h"
 #include "injector/profile/flamegraph/page_parts.h"
+#include "injector/profile/profile_moments.h"
 #include "injector/text/base64.h"
 #include "injector/text/json_writer.h"
 
@@ -192,6 +193,57 @@ static void put_spans(const struct call_profile *profile, struct json_writer *js
     json_end_object(json);
 }
 
+/* ---- Moments ---- */
+
+enum moment_column { KIND, AT, TO, THREAD, BEFORE, FRAME, REASON, PLACE, MOMENT_COLUMNS };
+
+/* -1: there is none. */
+static int64_t moment_value(const struct profile_moment *moment, enum moment_column column,
+                            uint64_t first_ns)
+{
+    const uint32_t numbers[MOMENT_COLUMNS] = {
+        [THREAD] = moment->thread, [BEFORE] = moment->before, [FRAME] = moment->frame};
+    switch (column) {
+    case KIND:
+        return moment->kind;
+    case AT:
+        return (int64_t)(moment->at_ns - first_ns) / 1000;
+    case TO:
+        return (int64_t)(moment->to_ns - first_ns) / 1000;
+    case REASON:
+        return moment->deopt ? moment->deopt->reason : 0;
+    case PLACE:
+        return moment->deopt ? moment->deopt->place : 0;
+    case THREAD:
+    case BEFORE:
+    case FRAME:
+    case MOMENT_COLUMNS:
+        break;
+    }
+    return numbers[column] == PROFILE_NOTHING ? -1 : (int64_t)numbers[column];
+}
+
+/* Without memory they are missing. */
+static void put_moments(const struct flamegraph_request *request, struct json_writer *json)
+{
+    static const char *const names[MOMENT_COLUMNS] = {"kind",   "at",    "to",     "thread",
+                                                      "before", "frame", "reason", "place"};
+    const struct call_profile *profile = request->profile;
+    const uint64_t first_ns = profile_choice_first_ns(NULL, profile);
+    struct profile_moments moments;
+    if (profile_moments_find(&moments, profile, request->functions, &request->choice) == 0) {
+        json_begin_object(json, "moments");
+        for (enum moment_column column = 0; column < MOMENT_COLUMNS; column++) {
+            json_begin_array(json, names[column]);
+            for (size_t i = 0; i < moments.count; i++)
+                json_difference(json, NULL, moment_value(&moments.items[i], column, first_ns));
+            json_end_array(json);
+        }
+        json_end_object(json);
+    }
+    profile_moments_free(&moments);
+}
+
 /* ---- Activities ---- */
 
 /* A digit for each sample.  Without memory they are missing, and the lanes have no colours. */
@@ -260,6 +312,8 @@ static void put_data(const struct flamegraph_request *request, FILE *stream)
     put_waiting(request, json);
     if (profile->span_count)
         put_spans(profile, json);
+    if (request->functions)
+        put_moments(request, json);
     if (request->wall_ns)
         json_decimal(json, "start", (double)request->wall_ns / 1e6, 3);
     if (request->difference)

@@ -15,6 +15,7 @@ struct flamegraph_difference {
 struct flamegraph_request {
     const struct call_profile *profile;
     const struct profile_totals *totals;
+    const struct profile_functions *functions; /* NULL: moments are not shown */
     struct profile_choice choice;
     const char *title;
     uint64_t wall_ns;  /* the clock's time at the recording's first sample; 0: it is not known */

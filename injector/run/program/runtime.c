@@ -24,11 +24,16 @@ static const struct runtime older_mono = {.name = "mono",
         SWITCH_PREPEND, variable, text, ' ', false, false                                          \
     }
 
+/* V8 tells of deopts in its code log only if it also traces them: to the program's standard output,
+ * or to a file, which it opens at each deopt.  It ends the program where it can't (node 20, 24). */
+#define DEOPT_WORDS "--log-deopt", "--redirect-code-traces", "--redirect-code-traces-to=%d/traces"
+
 /* V8's code log has the calls that it inlined.  Each isolate writes a file of its own, whose name
  * begins with its address.  NODE_OPTIONS refuses these (node 20, 22 and 24). */
 #define NODE_CODE_LOG                                                                              \
     .alone_programs = {"node", "nodejs"},                                                          \
-    .alone_words = {"--log-code", "--no-log-source-code", "--logfile=%d/v8-%p.log"}
+    .alone_words = {"--log-code", "--no-log-source-code", "--logfile=%d/v8-%p.log"},               \
+    .deopt_words = {DEOPT_WORDS}
 
 #define ARGUMENT(text)                                                                             \
     {                                                                                              \
@@ -54,6 +59,11 @@ static const struct runtime zjit_ruby = {
     .needs = "Ruby 4.0 or later with ZJIT",
     .try_first = "--zjit-perf"};
 
+#define DENO_DEOPT_WORDS                                                                           \
+    {                                                                                              \
+        "--log-deopt,--redirect-code-traces,--redirect-code-traces-to=%d/traces"                   \
+    }
+
 /* DENO_V8_FLAGS takes any of V8's (11.8, Deno 1.37). */
 static const struct runtime deno_elsewhere = {
     .name = "deno",
@@ -61,6 +71,7 @@ static const struct runtime deno_elsewhere = {
                   "--perf-prof,--interpreted-frames-native-stack,--perf-prof-path=%d,"
                   "--log-code,--no-log-source-code,--logfile=%d/v8-%p.log",
                   ',', false, false}},
+    .deopt_words = DENO_DEOPT_WORDS,
     .needs = "Deno 1.37 or later"};
 
 const struct runtime runtimes[] = {
@@ -84,6 +95,7 @@ const struct runtime runtimes[] = {
                    "--log-code,--no-log-source-code,--logfile=%d/v8-%p.log",
                    ',', false, false}},
      .writes_here = true,
+     .deopt_words = DENO_DEOPT_WORDS,
      .elsewhere = &deno_elsewhere},
     /* JavaScriptCore logs a dump for each thread. */
     {.name = "bun",

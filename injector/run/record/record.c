@@ -10,8 +10,8 @@
 #include "injector/files/undo_list.h"
 #include "injector/inject/image/earlier_result.h"
 #include "injector/inject/inject.h"
-#include "injector/log/spans/kept_spans.h"
 #include "injector/log/jitdump/dump_name.h"
+#include "injector/log/spans/kept_spans.h"
 #include "injector/recording/host/live_process.h"
 #include "injector/run/program/start_place.h"
 #include "injector/run/record/left_over.h"
@@ -251,6 +251,7 @@ static int set_switches(struct record_run *run, struct findings *findings)
     if (runtime_environment_begin(&run->environment, options->words, &run->folder,
                                   are_copied(stacks_of(run))))
         return report_failure(findings, "out of memory");
+    run->environment.tells_deopts = options->deopts;
     if (options->no_runtime)
         return 0;
     if (!runtime)

@@ -13,7 +13,7 @@ function startPage() {
     let making = null; // the tree that is not there yet: {key, steps}
     let lanes = null; // the strip's picture
     let colours = null, isDarkNow = false; // of all frames
-    let moments = []; // when tiers changed and garbage was collected; they come later
+    const moments = hasTimes(whole) ? momentsOf(whole) : [];
     let matches = {}; // which frames the text that is searched for matches
     let drag = null; // what the mouse is drawn across: {canvas, from, to} in us
     let isPrinted = false;
@@ -479,7 +479,8 @@ function startPage() {
     }
 
     // Of one's own code alone a collection is none.
-    function isHidden({ frame }) {
+    function isHidden(moment) {
+        const frame = momentFrame(moment);
         return state.hide.length && (frame < 0 || profile.hidden[frame]);
     }
 
@@ -487,7 +488,7 @@ function startPage() {
     function stepMoment(by) {
         if (whole.difference) return;
         const matched = matchedNow(), at = state.range ? state.range[0] : by > 0 ? -Infinity : Infinity;
-        const list = moments.filter((moment) => (moment.frame >= 0 ? !matched || matched[moment.frame] : !matched) && !isHidden(moment) && (moment.at - at) * by >= 1);
+        const list = moments.filter((moment) => (momentFrame(moment) >= 0 ? !matched || matched[momentFrame(moment)] : !matched) && !isHidden(moment) && (moment.at - at) * by >= 1);
         if (list.length) selectFrom(by > 0 ? list[0] : list[list.length - 1]);
         else details.textContent = "no tier-up, deopt or collection " + (by > 0 ? "after" : "before") + " this" + (matched ? " of what is searched for" : "");
     }
@@ -917,12 +918,6 @@ function startPage() {
     addFilters("hide", hideable);
     addFilters("fold", foldable);
     drawLegend();
-    if (hasTimes(whole) && !whole.difference) later(momentSteps(whole), (found) => {
-        moments = found;
-        drawLegend();
-        drawnAt = -Infinity;
-        show();
-    });
     treeNow();
     drawnAt = -Infinity;
     show();
