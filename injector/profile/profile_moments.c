@@ -123,7 +123,7 @@ static int sort_samples(struct search *search)
         return -1;
     for (uint32_t i = 0; i < profile->sample_count; i++) {
         const struct call_sample *sample = &profile->samples[i];
-        if (profile_choice_has(search->choice, sample))
+        if (sample->time_ns && profile_choice_has(search->choice, sample))
             search->samples[search->sample_count++] =
                 (struct lane_sample){search->lane_of[sample->thread], i, sample->time_ns};
     }

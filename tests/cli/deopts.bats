@@ -83,6 +83,9 @@ for kind, before, frame, reason, place in zip(*(moments[name] for name in ("kind
     perfjit inject -f -q -i in.data -o out.data --v8-log .
     deopts_of out.data | cut -f 2- | sort >kept
     same logged kept
+    perfjit export -q -f firefox out.data | jq -r '.threads[] | .stringArray as $s | .markers as $m | range($m.length) as $i | select($s[$m.name[$i]] == "deopt") | $m.data[$i].name' >markers
+    grep -E ', at .*work\.js' markers | sed 's/^[a-z]*: //; s/, at /\t/' | sort >exported
+    same logged exported
     perfjit move --copy out.data moved.data
     deopts_of moved.data | cut -f 2- | sort >moved.told
     same logged moved.told
