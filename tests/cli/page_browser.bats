@@ -56,12 +56,16 @@ for (let ms = 0; ms < 1000; ms++) {
 const waiting = { node: [stack(...head, own), stack(long)], thread: [0, 1], weight: [300000000, 700000000], time: [100000, 400000] };
 const data = { unit: "ns", strings, frames, nodes, threads: { pid: [10, 10], tid: [10, 11], name: [text("main"), text("worker")], process: [text("main"), text("main")] }, samples,
     start: Date.UTC(2026, 0, 2, 3, 4, 5, 250), waiting,
+    moments: { kind: [0], at: [300000], to: [300000], thread: [0], before: [ownSlow], frame: [own], reason: [0], place: [0] },
     activities: samples.node.map((node, i) => samples.thread[i] ? 3 : [0, 1, 4, 5, 6][frames.kind[nodes.frame[node]]]).join("") };
 const write = (file, data) => {
     const packed = require("zlib").deflateSync(JSON.stringify(data)).toString("base64");
     fs.writeFileSync(file, fs.readFileSync("any.html", "utf8").replace(/(id="data">\n)[^]*?(<\/script>)/, (_, begin, end) => begin + packed + "\n" + end));
 };
 write("page.html", data);
+// The same with a deopt that the runtime told of.
+const told = { kind: 1, at: 700500, to: 700500, thread: 0, before: walk, frame: -1, reason: text("wrong map"), place: text("/app/server.js:21:7") };
+write("deopt.html", { ...data, moments: Object.fromEntries(Object.keys(told).map((column) => [column, [data.moments[column][0], told[column]]])) });
 // The same with two sides, of which the new one has twice the time of walk and visit.
 const base = nodes.frame.map(() => 0), now = nodes.frame.map(() => 0);
 samples.node.forEach((node) => { base[node] += 1000000, now[node] += nodes.frame[node] === walk ? 2000000 : 1000000; });
@@ -396,6 +400,25 @@ for (const [what, act] of Object.entries(acts)) {
 }
 frames.sort((a, b) => a - b);
 console.log("CPU of the longest tasks:", tasks.sort((a, b) => b - a).slice(0, 5).map((ms) => ms.toFixed(1)).join(" "), "ms; frames:", frames.length, "median", frames[frames.length >> 1].toFixed(1), "99 %", frames[Math.floor(frames.length * 0.99)].toFixed(1), "ms; open", sum.toFixed(0), "ms");
+END
+}
+
+@test "a deopt that the runtime told of has its reason and place, by key, by mouse, and of what is searched for or is one's own" {
+    in_browser deopt.html <<'END'
+check("legend", await page.text("#legend"), /tier-up ▲[^]*deoptimised ▼/);
+await page.press(".", ".");
+near("from the deopt on", await page.hash(), "range", 0.7005, 1, 0.002);
+const said = /\n0\.701 s  03:04:05\.95\d* +walk: deoptimised, from jit, TurboFan: wrong map, \/app\/server\.js:21:7$/;
+check("why", await page.text("#details"), said);
+const [, , left, top, width] = await page.at("#strip");
+await page.mouse("mouseMoved", left + width * 0.7005, top + 26);
+check("its tip", await page.text("#tip"), /^0\.701 s .*walk: deoptimised, .*wrong map/);
+await page.press("a", "/");
+await page.type("walk");
+await page.press("Escape", ".");
+near("of what is searched for", await page.hash(), "range", 0.7005, 1, 0.002);
+await page.press("r", "m", ",");
+near("of one's own functions", await page.hash(), "range", 0.7005, 1, 0.002);
 END
 }
 
