@@ -313,9 +313,11 @@ static void choose_switches(struct record_run *run)
                        "stack: %s",
                        run->switches);
     else
-        printable_line(stderr, "perfjit: off-CPU time: each switch of a thread is recorded "
-                               "(--switch-events), and where it waited is told by its last sample "
-                               "before; root, or kernel.perf_event_paranoid=1, gets the stacks");
+        printable_line(stderr,
+                       "perfjit: off-CPU time: each switch of a thread is recorded "
+                       "(--switch-events), but not its stack, which this user may not have: where "
+                       "it waited is told by its last sample before; root, or "
+                       "kernel.perf_event_paranoid=1, gets the stacks");
 }
 
 /* ---- What a run that was ended leaves ---- */
