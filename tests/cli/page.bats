@@ -301,7 +301,7 @@ END
     cat "$here"/small_browser.js >whole.js
     many_stacks >>whole.js
     echo 'book.data = require("zlib").deflateSync(JSON.stringify(many)).toString("base64");' >>whole.js
-    cat "$here"/../../injector/profile/flamegraph/page/{inflate,profile,tree,tiers,filter,moments,strip,waits,spans,colours,format,search,canvas,page}.js >>whole.js
+    cat "$here"/../../injector/profile/flamegraph/page/{inflate,profile,tree,tiers,filter,moments,strip,waits,spans,difference,colours,format,search,canvas,page}.js >>whole.js
     cat >>whole.js <<'END'
 const check = (what, isSo) => { if (!isSo) throw new Error(what + ": " + drawnRows().join(" ") + "; " + location.hash + "; " + byName("details").textContent); };
 const full = (from, to, least) => drawnRows().slice(from, to).every((count) => count >= least) && drawnRows().slice(from, to).length === to - from;

@@ -285,6 +285,40 @@ static void put_difference(const struct flamegraph_request *request, struct json
     json_end_object(json);
 }
 
+static void put_side(const struct flamegraph_sides *sides, bool is_new, struct json_writer *json)
+{
+    enum { NODE, WEIGHT, TIME, COLUMNS };
+    static const char *const names[COLUMNS] = {"node", "weight", "time"};
+    json_begin_object(json, NULL);
+    json_number(json, "runs", is_new ? sides->new_runs : sides->base_runs);
+    for (int column = NODE; column < COLUMNS; column++) {
+        int64_t before = 0;
+        json_begin_array(json, names[column]);
+        for (size_t i = 0; i < sides->count; i++) {
+            const struct flamegraph_sample *sample = &sides->samples[i];
+            const int64_t now = (int64_t)(sample->since_ns / 1000);
+            if (sample->is_new != is_new)
+                continue;
+            if (column == TIME)
+                json_difference(json, NULL, now - before);
+            else
+                json_number(json, NULL, column == NODE ? sample->node : sample->weight);
+            before = now;
+        }
+        json_end_array(json);
+    }
+    json_end_object(json);
+}
+
+/* The base, and what is new. */
+static void put_sides(const struct flamegraph_sides *sides, struct json_writer *json)
+{
+    json_begin_array(json, "sides");
+    put_side(sides, false, json);
+    put_side(sides, true, json);
+    json_end_array(json);
+}
+
 static const char *unit_of(const struct flamegraph_request *request)
 {
     const struct profile_event *event = &request->profile->events[request->choice.event];
@@ -318,7 +352,9 @@ static void put_data(const struct flamegraph_request *request, FILE *stream)
         json_decimal(json, "start", (double)request->wall_ns / 1e6, 3);
     if (request->difference)
         put_difference(request, json);
-    else
+    if (request->sides)
+        put_sides(request->sides, json);
+    if (!request->difference)
         put_activities(request, json);
     json_end_object(json);
 }
