@@ -462,7 +462,7 @@ both-builds:
 
 # Record anew what tests/recordings holds: all of it, or FILES="one.bats other.bats".  Needs root and perf events.
 recordings: setup-live
-	@$(MAKE) --no-print-directory -j$(shell nproc) check-tests
+	@$(MAKE) --no-print-directory both-builds
 	@tests/recordings/make.sh $(BUILD) $(FILES)
 
 # Planted faults that the tests must find.

@@ -64,19 +64,6 @@ static int write_line(int fd, struct report_line *line)
 
 /* ---- Registers ---- */
 
-#if defined(__x86_64__)
-static const char *const register_names[MACHINE_REGISTERS] = {
-    "rax", "rdx", "rcx", "rbx", "rsi", "rdi", "rbp", "rsp", "r8",
-    "r9",  "r10", "r11", "r12", "r13", "r14", "r15", "rip"};
-#elif defined(__aarch64__)
-static const char *const register_names[MACHINE_REGISTERS] = {
-    "x0",  "x1",  "x2",  "x3",  "x4",  "x5",  "x6",  "x7",  "x8",  "x9",  "x10",
-    "x11", "x12", "x13", "x14", "x15", "x16", "x17", "x18", "x19", "x20", "x21",
-    "x22", "x23", "x24", "x25", "x26", "x27", "x28", "x29", "x30", "sp"};
-#else
-static const char *const register_names[MACHINE_REGISTERS] = {"r0"};
-#endif
-
 static int print_registers(int fd, const void *ucontext)
 {
     enum { IN_A_LINE = 4 };
@@ -85,12 +72,13 @@ static int print_registers(int fd, const void *ucontext)
     int error = 0;
     ju_memory_reader_begin(&reader);
     for (unsigned i = 0; i < MACHINE_REGISTERS && !error; i++) {
+        const char *name = ju_machine_register_names[i];
         uint64_t value = 0;
         memory_read_word(&reader, (uint64_t)(uintptr_t)ucontext + ju_machine_ucontext_offset(i),
                          &value);
         put(&line, i % IN_A_LINE ? "  " : "    ");
-        put(&line, &"    "[strlen(register_names[i]) < 4 ? strlen(register_names[i]) : 4]);
-        put(&line, register_names[i]);
+        put(&line, &"    "[strlen(name) < 4 ? strlen(name) : 4]);
+        put(&line, name);
         put(&line, " ");
         put_number(&line, value, 16, ADDRESS_DIGITS);
         if (i % IN_A_LINE == IN_A_LINE - 1 || i + 1 == MACHINE_REGISTERS)

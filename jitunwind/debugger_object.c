@@ -21,12 +21,6 @@ _Static_assert(sizeof(Elf64_Ehdr) + SECTIONS * sizeof(Elf64_Shdr) + sizeof secti
                    HEAD_BYTES,
                "a head has room for it");
 
-#if defined(__aarch64__)
-enum { MACHINE = EM_AARCH64 };
-#else
-enum { MACHINE = EM_X86_64 };
-#endif
-
 /* ---- Where its parts are ---- */
 
 static size_t aligned(size_t bytes)
@@ -395,7 +389,7 @@ static void put_head(const struct debugger_object *object, uint8_t *head)
     *elf = (Elf64_Ehdr){
         .e_ident = {ELFMAG0, ELFMAG1, ELFMAG2, ELFMAG3, ELFCLASS64, ELFDATA2LSB, EV_CURRENT},
         .e_type = ET_EXEC,
-        .e_machine = MACHINE,
+        .e_machine = MACHINE_ELF,
         .e_version = EV_CURRENT,
         .e_shoff = sizeof *elf,
         .e_ehsize = sizeof *elf,

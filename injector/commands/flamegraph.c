@@ -24,7 +24,10 @@ static const struct argp_option option_table[] = {
     {"output", 'o', "FILE", 0,
      "Where to write (default: FILE.html, or FILE.svg); - is standard output", 0},
     {"svg", KEY_SVG, 0, 0, "A picture without script, to embed", 0},
-    {"width", KEY_WIDTH, "PIXELS", 0, "How wide the picture of --svg is (default: 1200)", 0},
+    {"width", KEY_WIDTH, "PIXELS", 0,
+     "How wide the picture of --svg is (default: 1200); a browser fits it into the space "
+     "that it has",
+     0},
     {"title", KEY_TITLE, "TEXT", 0, "The title (default: the recording's name)", 0},
     OPTION_GROUP("Input:"),
     VIEW_INPUT,
@@ -55,6 +58,10 @@ static error_t parse_option(int key, char *argument, struct argp_state *state)
     case KEY_TITLE:
         options->title = argument;
         return 0;
+    case ARGP_KEY_END:
+        if (options->width && !options->svg)
+            argp_error(state, "--width is for --svg: a page is as wide as its window");
+        return view_request_take(&options->request, key, argument, state);
     default:
         return view_request_take(&options->request, key, argument, state);
     }
@@ -120,7 +127,7 @@ static int draw(const struct flamegraph_options *options, const struct view_inpu
                                   .wall_ns = input->host.has_wall_clock && first_ns
                                                  ? recording_host_wall_ns(&input->host, first_ns)
                                                  : 0,
-                                  .width = options->width,
+                                  .width = options->width ? options->width : USUAL_WIDTH,
                                   .title = title,
                                   .lacks = lacks},
                                  options->svg};
@@ -138,7 +145,7 @@ static int draw(const struct flamegraph_options *options, const struct view_inpu
 
 int flamegraph_command(int argc, char **argv)
 {
-    struct flamegraph_options options = {.width = USUAL_WIDTH};
+    struct flamegraph_options options = {.width = 0};
     struct view_input input = {.path = NULL};
     struct findings findings = {0};
     view_request_begin(&options.request, WEIGHT_PERIOD);

@@ -93,7 +93,7 @@ static error_t parse_option(int key, char *argument, struct argp_state *state)
         options->callees = argument;
         return 0;
     case KEY_THREADS:
-        options->group = BY_THREAD;
+        options->group = GROUP_THREAD;
         return 0;
     case KEY_BY:
         options->group = report_group_named(argument);

@@ -147,7 +147,7 @@ static void put_places(struct json_writer *json, const struct diff_report *repor
     const struct verdict_rows *rows = &report->verdicts.tables[table];
     begin_table(json, key);
     for (size_t i = 0; i < rows->count; i++) {
-        begin_row(json, diff_report_function(report, rows->items[i].number));
+        begin_row(json, diff_report_string(report, rows->items[i].number));
         put_values(json, &rows->items[i]);
         put_presence(json, &rows->items[i]);
         json_end_object(json);

@@ -140,7 +140,7 @@ static void write_function(FILE *stream, const struct diff_report *report, size_
 {
     const struct compared_row *row = &report->verdicts.tables[BY_FUNCTION].items[number];
     char *move = compared_row_differs(row) ? move_text(&report->moves, row) : NULL;
-    write_row(stream, report, row, diff_report_function(report, row->number), move ? move : "");
+    write_row(stream, report, row, diff_report_string(report, row->number), move ? move : "");
     free(move);
 }
 
@@ -167,13 +167,13 @@ static void write_instruction_columns(FILE *stream, const struct diff_report *re
 static void write_line(FILE *stream, const struct diff_report *report, size_t number)
 {
     const struct compared_row *row = &report->verdicts.tables[BY_LINE].items[number];
-    write_row(stream, report, row, diff_report_function(report, row->number), "");
+    write_row(stream, report, row, diff_report_string(report, row->number), "");
 }
 
 static void write_instruction(FILE *stream, const struct diff_report *report, size_t number)
 {
     const struct compared_row *row = &report->verdicts.tables[BY_INSTRUCTION].items[number];
-    write_row(stream, report, row, diff_report_function(report, row->number), "");
+    write_row(stream, report, row, diff_report_string(report, row->number), "");
 }
 
 /* Put the rows of TABLE, each by WRITE, up to the chosen number and the room, and the number of

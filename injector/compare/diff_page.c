@@ -108,7 +108,7 @@ static void put_row(FILE *stream, const struct diff_report *report, const struct
     diff_report_put_share(stream, row);
     fprintf(stream, "</td><td>%s</td><td>",
             compared_row_differs(row) ? verdict_name(row->verdict) : "");
-    put_text(stream, diff_report_function(report, row->number));
+    put_text(stream, diff_report_string(report, row->number));
     fputs("</td></tr>\n", stream);
 }
 

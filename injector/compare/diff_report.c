@@ -29,7 +29,7 @@ void diff_report_free(struct diff_report *report)
     verdicts_free(&report->verdicts);
 }
 
-const char *diff_report_function(const struct diff_report *report, uint32_t number)
+const char *diff_report_string(const struct diff_report *report, uint32_t number)
 {
     return call_profile_string(&report->set->names, number);
 }
@@ -145,7 +145,7 @@ static void put_functions(struct cause_line *line)
         if (!is_cause(line, row))
             continue;
         char *move = move_text(&line->report->moves, row);
-        put_cause(line, diff_report_function(line->report, row->number), compared_row_change(row),
+        put_cause(line, diff_report_string(line->report, row->number), compared_row_change(row),
                   move ? move : "");
         free(move);
     }
@@ -176,7 +176,7 @@ static void put_most(struct cause_line *line)
     if (!most)
         return;
     put_why(line, most);
-    put_short(line->stream, diff_report_function(line->report, most->number));
+    put_short(line->stream, diff_report_string(line->report, most->number));
     fputc(' ', line->stream);
     diff_report_put_change(line->stream, line->report, compared_row_change(most));
 }

@@ -33,7 +33,7 @@ void diff_report_put_change(FILE *stream, const struct diff_report *report, doub
 void diff_report_put_share(FILE *stream, const struct compared_row *row);
 
 /* The name of function number NUMBER. */
-const char *diff_report_function(const struct diff_report *report, uint32_t number);
+const char *diff_report_string(const struct diff_report *report, uint32_t number);
 
 void diff_report_free(struct diff_report *report);
 

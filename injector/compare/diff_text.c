@@ -59,7 +59,7 @@ static void put_functions(FILE *stream, const struct diff_report *report)
     for (size_t i = 0; i < rows->count && i < report->most_rows; i++) {
         const struct compared_row *row = &rows->items[i];
         char *move = compared_row_differs(row) ? move_text(&report->moves, row) : NULL;
-        put_row(stream, report, row, diff_report_function(report, row->number), move ? move : "");
+        put_row(stream, report, row, diff_report_string(report, row->number), move ? move : "");
         free(move);
     }
     if (rows->count > report->most_rows)
@@ -77,8 +77,8 @@ static void put_places(FILE *stream, const struct diff_report *report, enum run_
     put_columns(stream, columns);
     free(columns);
     for (size_t i = 0; i < rows->count && i < report->most_rows; i++)
-        put_row(stream, report, &rows->items[i],
-                diff_report_function(report, rows->items[i].number), "");
+        put_row(stream, report, &rows->items[i], diff_report_string(report, rows->items[i].number),
+                "");
     if (rows->count > report->most_rows)
         fprintf(stream, "... and %zu more (--rows N)\n", rows->count - report->most_rows);
 }

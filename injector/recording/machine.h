@@ -1,6 +1,7 @@
 /* The machines (CPU architectures) that perf runs on: all that the command knows of one stands in
  * its entry in machine.c.  No other file tests which machine it is.  Other files use a part of the
- * entry, and report it if the entry does not have that part.
+ * entry, and report it if the entry does not have that part.  unwind/unwind_rule.c takes a frame
+ * record to begin where the frame pointer points to; on riscv64 and loongarch64 it ends there.
  *
  * How to add a machine: its entry in machine.c, with its names and how ELF has it.  For stacks, the
  * registers in the entry, and how its code looks: a row in unwind/code_shape.c, named in enum

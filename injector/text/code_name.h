@@ -1,7 +1,8 @@
 /* Names of functions, fit for a symbol table: perf, gdb and objdump print them as they are.  Every
- * name of JIT code passes here, on its way from a dump, a perf map or a list of inlined calls to
- * its reader.  The rules for the characters and the length of a name are here alone.  The copy that
- * is shown has a length of its own.
+ * name of JIT code is looked at here, on its way from a dump, a perf map or a list of inlined calls
+ * to its reader.  One that can be printed stays where it is, in the file.  Another is copied, and
+ * the copy has a length of its own.  The rules for the characters and the length of a name are here
+ * alone.
  *
  * A name that holds a newline breaks a line of perf script in two, and one with an escape sequence
  * controls the terminal.  Names are taken from source text, and so may hold anything but NUL.

@@ -7,6 +7,10 @@
 
 #if defined(__x86_64__)
 
+const char *const ju_machine_register_names[MACHINE_REGISTERS] = {
+    "rax", "rdx", "rcx", "rbx", "rsi", "rdi", "rbp", "rsp", "r8",
+    "r9",  "r10", "r11", "r12", "r13", "r14", "r15", "rip"};
+
 size_t ju_machine_ucontext_offset(unsigned reg)
 {
     static const uint8_t numbers[MACHINE_REGISTERS] = {
@@ -94,6 +98,11 @@ uint64_t ju_machine_signal_ucontext(uint64_t sp)
 
 #elif defined(__aarch64__)
 
+const char *const ju_machine_register_names[MACHINE_REGISTERS] = {
+    "x0",  "x1",  "x2",  "x3",  "x4",  "x5",  "x6",  "x7",  "x8",  "x9",  "x10",
+    "x11", "x12", "x13", "x14", "x15", "x16", "x17", "x18", "x19", "x20", "x21",
+    "x22", "x23", "x24", "x25", "x26", "x27", "x28", "x29", "x30", "sp"};
+
 size_t ju_machine_ucontext_offset(unsigned reg)
 {
     if (reg == MACHINE_IP)
@@ -139,6 +148,8 @@ uint64_t ju_machine_signal_ucontext(uint64_t sp)
 }
 
 #else
+
+const char *const ju_machine_register_names[MACHINE_REGISTERS] = {"r0"};
 
 size_t ju_machine_ucontext_offset(unsigned reg)
 {

@@ -1,7 +1,9 @@
-/* The registers of the machine that this is compiled for, by DWARF's numbers. */
+/* The registers of the machine that this is compiled for, by DWARF's numbers.  A new machine has its
+ * part here, and in machine.c; table_program.c has the code that other unwinders run. */
 #ifndef JITUNWIND_MACHINE_H
 #define JITUNWIND_MACHINE_H
 
+#include <elf.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -9,6 +11,7 @@
 #if defined(__x86_64__)
 enum {
     MACHINE_KNOWN = 1,
+    MACHINE_ELF = EM_X86_64,
     MACHINE_REGISTERS = 17, /* the last one for the return address */
     MACHINE_SP = 7,
     MACHINE_FP = 6,
@@ -24,6 +27,7 @@ static const uint8_t machine_saved[MACHINE_SAVED] = {16, 6, 3, 12, 13, 14, 15};
 #elif defined(__aarch64__) && __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__
 enum {
     MACHINE_KNOWN = 1,
+    MACHINE_ELF = EM_AARCH64,
     MACHINE_REGISTERS = 32,
     MACHINE_SP = 31,
     MACHINE_FP = 29,
@@ -39,6 +43,7 @@ static const uint8_t machine_saved[MACHINE_SAVED] = {30, 29, 19, 20, 21, 22,
 #else
 enum {
     MACHINE_KNOWN = 0,
+    MACHINE_ELF = EM_NONE,
     MACHINE_REGISTERS = 1,
     MACHINE_SP = 0,
     MACHINE_FP = 0,
@@ -97,6 +102,9 @@ __attribute__((always_inline)) static inline void machine_take_frame(struct mach
             frame->known |= UINT64_C(1) << machine_saved[i];
     frame->known |= UINT64_C(1) << MACHINE_SP;
 }
+
+/* What a crash report calls them. */
+extern const char *const ju_machine_register_names[MACHINE_REGISTERS];
 
 /* The place of a register in a ucontext_t; MACHINE_IP: the program counter. */
 enum { MACHINE_IP = 255 };

@@ -427,10 +427,11 @@ record_recursion() {
     ! grep '^in the runtime' table || complain "$(cat table)"
 }
 
-# leave_code MOST: torn, as fp, where MOST chains have an address that is no code instead of JIT code that main called.
+# leave_code MOST: torn, as fp, where MOST chains have an address that is no code instead of the JIT code that main calls most.
 leave_code() {
     local called
-    called=$(perf script -i fp -F ip,sym 2>/dev/null | awk '$2 == "main" { print called; exit } { called = $1 }')
+    called=$(perf script -i fp -F ip,sym 2>/dev/null | awk '$2 == "main" { n[called]++ } { called = $1 }
+        END { for (ip in n) if (n[ip] > most) { most = n[ip]; called = ip } print called }')
     perl -0777 -pe 'BEGIN { ($called, $most) = splice @ARGV, 0, 2; $called = pack "Q<", hex $called }
         s/\Q$called\E/$count++ < $most ? pack("Q<", 0x1000) : $called/ge' "$called" "$1" fp >torn
 }

@@ -3,7 +3,7 @@
 load helper
 
 setup_file() {
-    require_perf || return 0
+    stored_alone || return 0
     cd "$BATS_FILE_TMPDIR" || return
     recording answers/tinyjit
     recording answers/node
@@ -14,7 +14,7 @@ setup_file() {
 }
 
 setup() {
-    require_perf
+    stored_alone
     cd "$BATS_FILE_TMPDIR" || return
 }
 
@@ -183,4 +183,7 @@ sys.exit(not captured - 60 < start < captured + 3)' "$start" "$begun" || complai
         exits 2
         says "--width is a number from 100 to 100000"
     done
+    run --separate-stderr perfjit flamegraph --width 800 fp
+    exits 2
+    says "--width is for --svg: a page is as wide as its window"
 }

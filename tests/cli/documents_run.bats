@@ -34,7 +34,8 @@ how() {
 # same, injected, jit-4711.dump is the dump, and cut.dump its first half.
 with_recording() {
     local dump
-    recording "$1" complain "only stored"
+    stored_alone
+    recording "$1"
     [ "$2" = perf.data ] || cp "$2" perf.data
     for dump in jitdump-*/jit-*.dump; do
         [ -e "$dump" ] || continue

@@ -39,7 +39,8 @@ paths_from=
 
 # recording NAME COMMAND...: the command makes a recording in the current directory, and whatever belongs to it: dumps, perf maps, the
 # program's log.  With stored recordings it does not run: NAME brings the same files.  A recording has all files that the command
-# made here and in /tmp.  FOLDER/NAME is one that several test files use.
+# made here and in /tmp.  FOLDER/NAME is one that several test files use.  Without COMMAND it is one that another file makes: see
+# stored_alone.
 recording() {
     local name=${BATS_TEST_FILENAME##*/}
     name=${name%.bats}/$1
@@ -93,7 +94,10 @@ record_anew() {
     printf '%s\n' "$*" >"$into/how"
     touch "$stamp" && sleep 0.02
     how=$into/how "$@" || status=$?
-    [ $status -eq 0 ] || return $status
+    if [ $status -ne 0 ]; then
+        rm -rf "$into" # another test may make it
+        return $status
+    fi
     echo "$PWD" >"$into/place"
     find . -cnewer "$stamp" \( -type f -o -type l \) ! -path './home/*' ! -name '*.data.old' -printf '%P\0' | tar --null -T - -cSf - | tar -xf - -C "$pack/here"
     (cd / && find tmp -name 'bats-run-*' -prune -o -cnewer "$stamp" -type f -print0 | tar --null -T - -cSf - | tar -xf - -C "$pack/root")
@@ -192,6 +196,13 @@ require_perf() {
     fi
     [ "$(cat "$works")" = no ] || return 0
     [ -z "${BATS_TEST_NAME:-}" ] || skip "perf can't record here: $(tail -1 "$works.log")"
+    return 1
+}
+
+# stored_alone: end a test that reads recordings of other files, unless these are stored ones.  In setup_file: status 1.
+stored_alone() {
+    [ "$RECORDINGS" != stored ] || return 0
+    [ -z "${BATS_TEST_NAME:-}" ] || skip "another file makes this recording"
     return 1
 }
 

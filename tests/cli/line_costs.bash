@@ -29,7 +29,11 @@ END
 # line_costs FUNCTION FILE: "LINE COST" of what FUNCTION itself costs in a callgrind file, "call LINE COST" of what it calls.
 line_costs() {
     awk -v name="$1" '
-        /^fn=/ { inside = $0 ~ "^fn=\\([0-9]+\\) " name "$" }
+        /^c?fn=/ { # a name stands where its number is used first, be it for a caller or for what is called
+            id = substr($1, index($1, "=") + 1)
+            if (NF > 1) names[id] = substr($0, length($1) + 2)
+        }
+        /^fn=/ { inside = names[id] == name }
         inside && /^[0-9]+ [0-9]+$/ { print call $0 }
         { call = /^calls=/ ? "call " : "" }' "$2"
 }

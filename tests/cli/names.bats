@@ -6,7 +6,7 @@ setup_file() {
     cd "$BATS_FILE_TMPDIR"
     sound_recording functions
     dump=$(echo jit-*.dump jitdump-*/jit-*.dump | tr ' ' '\n' | grep -v '\*' | head -1)
-    cp "$dump" names.dump
+    mv "$dump" names.dump
 }
 
 setup() {

@@ -304,6 +304,18 @@ static void test_words_begin_where_the_stack_says(void **state)
     assert_int_equal(built.process.log.interpreted.shown_count, 1);
 }
 
+static void test_a_name_that_no_output_may_have(void **state)
+{
+    (void)state;
+    words[10] = F;
+    add(F, 100, "f\033[31m\ng\xff", F_AT, F_BYTES);
+    interpreted_code_sort(&built.process.log.interpreted);
+    assert_int_equal(interpreted_functions_note(&built.process.log, (const uint8_t *)words, STACK,
+                                                sizeof words, 500),
+                     0);
+    assert_string_equal(built.process.log.functions[1].name, "f?[31m g?");
+}
+
 #define FRAME_TEST(test) cmocka_unit_test_setup_teardown(test, begin_frames, end_frames)
 
 int main(void)
@@ -318,6 +330,7 @@ int main(void)
         FRAME_TEST(test_frames_in_a_circle_end),
         FRAME_TEST(test_only_what_stacks_have_gets_addresses),
         FRAME_TEST(test_words_begin_where_the_stack_says),
+        FRAME_TEST(test_a_name_that_no_output_may_have),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -3,6 +3,7 @@
 
 #include "injector/history/process/unused_addresses.h"
 #include "injector/recording/perf_data/perf_sample.h"
+#include "injector/text/code_name.h"
 
 #include <string.h>
 
@@ -16,7 +17,8 @@ static int show(struct code_log *log, struct interpreted_function *function)
     const struct jit_interpreted *record = &function->record;
     const struct code_lines *lines;
     size_t name_bytes = record->name_bytes;
-    const char *name = code_log_shown_name(log, record->name, &name_bytes, true);
+    const char *name = code_log_shown_name(log, record->name, &name_bytes,
+                                           code_name_is_printable(record->name, name_bytes));
     const uint64_t time_ns = log->event_count ? log->events[0].time_ns : function->time_ns;
     struct jit_function *shown = name ? code_log_add_function(log, function->dump) : NULL;
     if (!shown || interpreted_code_lines(&log->interpreted, function, &lines))

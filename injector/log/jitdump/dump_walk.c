@@ -50,7 +50,7 @@ static enum jit_dump_end step_over(struct jit_dump_walk *walk, struct jit_record
 
 /* A LOAD whose code was cut short by a record at NEXT, as a write that fails with EFAULT leaves it,
  * still names its addresses. */
-static bool keep_name(struct jit_record *record, const uint8_t *next)
+static bool keep_named_load(struct jit_record *record, const uint8_t *next)
 {
     const struct jit_load *load = &record->load;
     if (record->id != JIT_CODE_LOAD || record->broken || load->name_bytes == 0 ||
@@ -92,7 +92,7 @@ static void keep_cut_name(const struct jit_dump_walk *walk, struct jit_record *r
     record->load = (struct jit_load){0};
     cursor_skip(&cursor, JR_PREFIX_BYTES);
     jit_record_read_fields(&cursor, record);
-    if (keep_name(record, reader->data + reader->size))
+    if (keep_named_load(record, reader->data + reader->size))
         record->quirks |= quirk_bit(QUIRK_DUMP_CUT) |
                           (names_stubs(&record->load) ? quirk_bit(QUIRK_STUBS_UNREAD) : 0);
 }
@@ -163,7 +163,7 @@ enum jit_dump_end jit_dump_next(struct jit_dump_walk *walk, struct jit_record *r
     walk->astray = !look_ahead(walk, walk->offset + record->extent);
     if (walk->astray && torn_record_inside(reader, walk->offset, record->extent, &next)) {
         walk->astray = false;
-        if (!keep_name(record, reader->data + next))
+        if (!keep_named_load(record, reader->data + next))
             return step_over(walk, record, next, JIT_DUMP_TORN);
         record->extent = next - walk->offset;
     }

@@ -98,7 +98,7 @@ static const char *read_load_fields(struct byte_cursor *cursor, struct jit_load 
 /* QUIRK_THREAD_ID_64.  CPython's struct on macOS is not packed, so 4 bytes of padding stand before
  * the tid.  Its vma is equal to its code_addr.  Its name, NUL and code fill the record.  A damaged
  * LOAD does not meet all of that by chance. */
-static bool read_wide_load(const struct byte_cursor *start, struct jit_load *load, uint64_t *quirks)
+static bool read_load_of_long_tid(const struct byte_cursor *start, struct jit_load *load, uint64_t *quirks)
 {
     for (size_t pad_bytes = 0; pad_bytes <= 4; pad_bytes += 4) {
         struct byte_cursor cursor = *start;
@@ -118,7 +118,7 @@ static const char *read_load(struct byte_cursor *cursor, struct jit_load *load, 
 {
     const struct byte_cursor start = *cursor;
     const char *wrong = read_load_fields(cursor, load, quirks, 0, 4);
-    if (wrong && !read_wide_load(&start, load, quirks))
+    if (wrong && !read_load_of_long_tid(&start, load, quirks))
         return wrong;
     if (!code_name_is_printable(load->name, load->name_bytes))
         *quirks |= quirk_bit(QUIRK_NAME_UNPRINTABLE);

@@ -24,7 +24,7 @@ static bool is_near(const struct record_reader *reader, const struct jit_record 
 }
 
 /* A LOAD that is read from a wrong offset has a gap of any size after its name. */
-static bool has_wide_gap(const struct jit_record *record)
+static bool has_large_gap(const struct jit_record *record)
 {
     const struct jit_load *load = &record->load;
     return record->id == JIT_CODE_LOAD && load->code && load->name_bytes &&
@@ -34,7 +34,7 @@ static bool has_wide_gap(const struct jit_record *record)
 static bool is_sound(const struct record_reader *reader, const struct jit_record *record)
 {
     return !record->broken && jit_record_name(record->id) && is_near(reader, record) &&
-           !has_wide_gap(record);
+           !has_large_gap(record);
 }
 
 bool jit_record_is_sound(const struct record_reader *reader, uint64_t offset)

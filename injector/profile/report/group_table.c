@@ -17,11 +17,11 @@ struct report_row {
 
 enum report_group report_group_named(const char *word)
 {
-    static const char *const words[REPORT_GROUPS] = {[BY_PROCESS] = "process",
-                                                     [BY_THREAD] = "thread",
-                                                     [BY_TIER] = "tier",
-                                                     [BY_RUNTIME] = "runtime",
-                                                     [BY_KIND] = "kind"};
+    static const char *const words[REPORT_GROUPS] = {[GROUP_PROCESS] = "process",
+                                                     [GROUP_THREAD] = "thread",
+                                                     [GROUP_TIER] = "tier",
+                                                     [GROUP_RUNTIME] = "runtime",
+                                                     [GROUP_KIND] = "kind"};
     unsigned i = 0;
     while (i < REPORT_GROUPS && strcmp(words[i], word))
         i++;
@@ -54,18 +54,18 @@ static void title_of(const struct report_view *view, enum report_group group,
     const struct profile_thread *thread = &view->profile->threads[sample->thread];
     const char *process = call_profile_string(view->profile, thread->process);
     switch (group) {
-    case BY_PROCESS:
+    case GROUP_PROCESS:
         snprintf(title, TITLE_BYTES, "%s %" PRId32, process, (int32_t)thread->pid);
         return;
-    case BY_THREAD:
+    case GROUP_THREAD:
         snprintf(title, TITLE_BYTES, "%s %" PRId32 "/%" PRId32,
                  call_profile_string(view->profile, thread->name), (int32_t)thread->pid,
                  (int32_t)thread->tid);
         return;
-    case BY_TIER:
+    case GROUP_TIER:
         snprintf(title, TITLE_BYTES, "%s", tier_of(view, sample));
         return;
-    case BY_RUNTIME:
+    case GROUP_RUNTIME:
         snprintf(title, TITLE_BYTES, "%s: %s", process, kind_of(view, sample));
         return;
     default:

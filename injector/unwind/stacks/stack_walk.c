@@ -594,6 +594,16 @@ static bool innermost_frame(const struct sample_registers *registers, const stru
     return has_pc && unwind_frame_knows(frame, machine->sp);
 }
 
+/* Whether the sample has every register that a table may ask for. */
+static bool knows_all(const struct unwind_frame *frame, const struct machine *machine)
+{
+    for (unsigned perf = 0; perf < machine->perf_count; perf++)
+        if (machine->dwarf_of_perf[perf] != UNWIND_NO_REGISTER &&
+            !unwind_frame_knows(frame, machine->dwarf_of_perf[perf]))
+            return false;
+    return true;
+}
+
 enum stack_end stack_walk(struct stack_walker *walker, const struct perf_sample *sample,
                           const struct address_space *space, size_t most)
 {
@@ -622,8 +632,7 @@ enum stack_end stack_walk(struct stack_walker *walker, const struct perf_sample 
     walker->ip_most = most < MOST_FRAMES ? most : (size_t)MOST_FRAMES;
     walker->ips[walker->ip_count++] = frame.pc;
     walker->sp = stack.start;
-    const uint64_t all = (UINT64_C(1) << walker->machine->return_register) - 1;
-    struct walk_state state = {.sample = sample, .has_all = (frame.known & all) == all};
+    struct walk_state state = {.sample = sample, .has_all = knows_all(&frame, walker->machine)};
     enum stack_end end = walk_frames(walker, &state, &stack, &step, &frame);
     walker->cfa = step.cfa;
     return end;
