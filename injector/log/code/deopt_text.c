@@ -19,7 +19,8 @@ struct told_deopt told_deopt_of(const struct code_log *log, const struct code_de
 static void put(FILE *stream, char before, struct line_text text)
 {
     putc(before, stream);
-    fwrite(text.text, 1, text.bytes, stream);
+    if (text.bytes)
+        fwrite(text.text, 1, text.bytes, stream);
 }
 
 void deopt_text_put(FILE *stream, const struct told_deopt *deopt)
