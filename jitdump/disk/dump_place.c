@@ -67,15 +67,29 @@ static bool was_changed_since(const struct stat *status, uint64_t start)
            (time_t)((jd_clock_now(false) - start) / 1000000000 + 1);
 }
 
-/* When this process started, by CLOCK_MONOTONIC, up to a tick too early.  CLOCK_MONOTONIC stops
- * while the machine is suspended, CLOCK_BOOTTIME does not. */
+/* For how long the machine was suspended: CLOCK_MONOTONIC stops then, CLOCK_BOOTTIME does not.  On
+ * a busy machine this thread may wait for a processor between the two, but hardly each time. */
+static bool machine_slept(uint64_t *asleep_ns)
+{
+    enum { TRIES = 4 };
+    *asleep_ns = UINT64_MAX;
+    for (int i = 0; i < TRIES; i++) {
+        const uint64_t awake_ns = jd_clock_now(false);
+        struct timespec now; /* read second, so that the difference is not negative */
+        if (clock_gettime(CLOCK_BOOTTIME, &now) != 0)
+            return false;
+        const uint64_t ns = (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec - awake_ns;
+        *asleep_ns = ns < *asleep_ns ? ns : *asleep_ns;
+    }
+    return true;
+}
+
+/* When this process started, by CLOCK_MONOTONIC, up to a tick too early. */
 static bool own_start(uint64_t *monotonic_ns)
 {
-    uint64_t start_ns, awake_ns = jd_clock_now(false);
-    struct timespec now; /* read second, so that the difference is not negative */
-    if (!process_start(&start_ns) || clock_gettime(CLOCK_BOOTTIME, &now) != 0)
+    uint64_t start_ns, asleep_ns;
+    if (!process_start(&start_ns) || !machine_slept(&asleep_ns))
         return false;
-    uint64_t asleep_ns = (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec - awake_ns;
     *monotonic_ns = start_ns > asleep_ns ? start_ns - asleep_ns : 0;
     return true;
 }

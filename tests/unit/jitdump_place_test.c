@@ -1,5 +1,6 @@
 /* Where libjitdump puts a dump when there is one already: nothing that somebody may still need is
  * removed. */
+#include "jitdump/guest/process_start.h"
 #include "tests/unit/jitdump_inventory.h"
 #include "tests/unit/own_namespaces.h"
 
@@ -10,7 +11,21 @@
 #include <sys/mman.h>
 #include <sys/mount.h>
 #include <sys/resource.h>
+#include <sys/syscall.h>
 #include <time.h>
+
+/* How often this thread loses the processor for a while before a look at CLOCK_BOOTTIME, which this
+ * file stands in for. */
+static unsigned stalls;
+
+int clock_gettime(clockid_t clock, struct timespec *now)
+{
+    if (stalls && clock == CLOCK_BOOTTIME) {
+        stalls--;
+        usleep(200000);
+    }
+    return (int)syscall(SYS_clock_gettime, clock, now);
+}
 
 static char second_path[160], third_path[160];
 
@@ -118,6 +133,22 @@ static void test_stale_dumps(void **state)
     remove_dump(path);
     close(make_foreign_dump(path, now_ns() + an_hour_ns)); /* before the machine was last started */
     check_goes_to(path);
+}
+
+/* Of the process that had this pid just before. */
+static void test_a_dump_just_before_this_process_on_a_busy_machine(void **state)
+{
+    static const uint64_t before_ns = 100000000;
+    struct timespec boot;
+    uint64_t start_ns;
+    (void)state;
+    assert_true(process_start(&start_ns));
+    clock_gettime(CLOCK_BOOTTIME, &boot);
+    const uint64_t age_ns = (uint64_t)boot.tv_sec * 1000000000 + (uint64_t)boot.tv_nsec - start_ns;
+    close(make_foreign_dump(path, now_ns() - age_ns - before_ns));
+    stalls = 1;
+    check_goes_to(path);
+    assert_int_equal(stalls, 0);
 }
 
 /* ---- Handles ---- */
@@ -479,6 +510,7 @@ int main(void)
         TEST(test_another_jits_dump),
         TEST(test_another_jits_finished_dump),
         TEST(test_stale_dumps),
+        TEST(test_a_dump_just_before_this_process_on_a_busy_machine),
         TEST(test_two_handles),
         TEST(test_two_sessions),
         TEST(test_empty_sessions),
