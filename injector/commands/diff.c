@@ -475,6 +475,7 @@ static int compare_runs(struct diff_options *options, bool *closes, struct findi
     struct compared_event event = {0};
     int result = run_set_begin(&set) ? report_failure(findings, "out of memory") : 0;
     set.lines_of = options->lines_of;
+    set.keeps_times = options->forms[FORM_HTML] && !options->bench_count;
     result = result ||
              (options->bench_count ? read_benches : read_runs)(&set, options, &event, findings) ||
              check_lines(&set, findings) || find_same(&set, findings) ||

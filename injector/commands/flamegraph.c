@@ -122,6 +122,7 @@ static int draw(const struct flamegraph_options *options, const struct view_inpu
     const uint64_t first_ns = profile_choice_first_ns(NULL, &input->profile);
     struct flamegraph_run run = {{.profile = &input->profile,
                                   .totals = &input->totals,
+                                  .functions = &input->functions,
                                   .choice = input->choice,
                                   .wall_ns = input->host.has_wall_clock && first_ns
                                                  ? recording_host_wall_ns(&input->host, first_ns)

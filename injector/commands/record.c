@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { KEY_EXIT_STATUS = 300, KEY_KEEP, KEY_DURATION, KEY_OFF_CPU };
+enum { KEY_EXIT_STATUS = 300, KEY_KEEP, KEY_DURATION, KEY_OFF_CPU, KEY_DEOPTS };
 enum { STACK_BYTES_MOST = 65528, PID_MOST = 1 << 22 };
 
 static const struct argp_option option_table[] = {
@@ -22,6 +22,10 @@ static const struct argp_option option_table[] = {
     {"off-cpu", KEY_OFF_CPU, 0, 0,
      "Each switch of a thread, too: where threads waited (perfjit report --off-cpu), how many ran "
      "at a time (--latency)",
+     0},
+    {"deopts", KEY_DEOPTS, 0, 0,
+     "Why V8 gave optimized code up, of node and Deno.  V8 ends a program that can't open one more "
+     "file then: not for one that takes another user, or goes on after the recording",
      0},
     RECORD_OPTIONS,
     OPTION_GROUP("Output:"),
@@ -200,6 +204,9 @@ static error_t parse_option(int key, char *argument, struct argp_state *state)
         return 0;
     case KEY_OFF_CPU:
         options->off_cpu = true;
+        return 0;
+    case KEY_DEOPTS:
+        options->deopts = true;
         return 0;
     case KEY_KEEP:
         options->keeps = true;

@@ -3,6 +3,7 @@
 
 #include "injector/check/census/kept_census.h"
 #include "injector/profile/activity.h"
+#include "injector/profile/profile_moments.h"
 #include "injector/profile/report/function_table.h"
 #include "injector/profile/report/gprof_text.h"
 #include "injector/profile/report/group_table.h"
@@ -369,6 +370,32 @@ static void put_text(struct json_writer *json, const char *key, const struct cal
     json_text(json, key, call_profile_string(profile, string));
 }
 
+/* When and why the runtime gave code of function NUMBER up, where that is known. */
+static void put_deopts(struct json_writer *json, const struct report_view *view, uint32_t number)
+{
+    const struct call_profile *profile = view->profile;
+    const uint64_t first_ns = profile_choice_first_ns(NULL, profile);
+    bool any = false;
+    for (size_t i = 0; i < profile->deopt_count; i++) {
+        const struct profile_deopt *deopt = &profile->deopts[i];
+        if (view->functions->of_frame[deopt->frame] != number ||
+            profile_deopt_thread(deopt, profile, &view->choice) == PROFILE_NOTHING)
+            continue;
+        if (!any)
+            json_begin_array(json, "deopts");
+        any = true;
+        json_begin_object(json, NULL);
+        json_decimal(json, "seconds", (double)(int64_t)(deopt->time_ns - first_ns) / 1e9, 6);
+        json_number(json, "pid", deopt->pid);
+        put_text(json, "reason", profile, deopt->reason);
+        put_text(json, "kind", profile, deopt->kind);
+        put_text(json, "place", profile, deopt->place);
+        json_end_object(json);
+    }
+    if (any)
+        json_end_array(json);
+}
+
 static void put_function(struct json_writer *json, const struct report_view *view, uint32_t number)
 {
     const struct profile_function *function = &view->functions->items[number];
@@ -383,6 +410,7 @@ static void put_function(struct json_writer *json, const struct report_view *vie
     json_number(json, "line", function->line);
     json_number(json, "column", function->column);
     json_text(json, "kind", kinds);
+    put_deopts(json, view, number);
     json_end_object(json);
 }
 

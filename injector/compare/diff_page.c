@@ -138,6 +138,12 @@ static void put_tables(FILE *stream, const void *context)
 
 /* ---- The page ---- */
 
+/* Of each run. */
+static bool has_times(const struct run_set *set)
+{
+    return set->time_count && !set->untimed;
+}
+
 int diff_page_write(FILE *stream, const struct diff_report *report)
 {
     /* Its strings, frames and nodes are the set's. */
@@ -146,6 +152,8 @@ int diff_page_write(FILE *stream, const struct diff_report *report)
     struct flamegraph_difference *differences = differences_of(report);
     picture.samples = NULL;
     picture.sample_count = picture.sample_capacity = 0;
+    const struct flamegraph_sides sides = {report->set->times, report->set->time_count,
+                                           report->set->base, report->set->new};
     int result = title && differences ? add_samples(&picture, report) : -1;
     if (!result) {
         const struct flamegraph_request request = {.profile = &picture,
@@ -153,6 +161,7 @@ int diff_page_write(FILE *stream, const struct diff_report *report)
                                                    .title = title,
                                                    .unit = report->unit,
                                                    .difference = differences,
+                                                   .sides = has_times(report->set) ? &sides : NULL,
                                                    .put_tables =
                                                        report->set->lines_of ? put_tables : NULL,
                                                    .context = report};

@@ -275,6 +275,24 @@ static int add_sample(struct run_set *set, struct compared_run *run,
                : 0;
 }
 
+static int add_times(struct run_set *set, bool is_new, const struct call_profile *profile,
+                     const struct profile_choice *choice, const struct common_numbers *numbers)
+{
+    const uint64_t first_ns = profile_choice_first_ns(NULL, profile);
+    set->untimed += !first_ns;
+    for (size_t i = 0; first_ns && i < profile->sample_count; i++) {
+        const struct call_sample *sample = &profile->samples[i];
+        if (!profile_choice_has(choice, sample))
+            continue;
+        if (array_reserve(set->times, set->time_count, set->time_capacity))
+            return -1;
+        set->times[set->time_count++] = (struct flamegraph_sample){
+            numbers->nodes[sample->node], call_sample_since(sample, first_ns),
+            profile_choice_weight(choice, sample), is_new};
+    }
+    return 0;
+}
+
 /* The name of the process that has most of CHOICE's samples; PROFILE_NOTHING without memory. */
 static uint32_t process_of(struct run_set *set, const struct call_profile *profile,
                            const struct profile_choice *choice)
@@ -313,6 +331,8 @@ int run_set_add(struct run_set *set, bool is_new, const struct call_profile *pro
             result = add_sample(set, run, profile, &numbers, sample,
                                 (double)profile_choice_weight(choice, sample));
     }
+    if (!result && set->keeps_times)
+        result = add_times(set, is_new, profile, choice, &numbers);
     function_lines_join(&set->lines);
     free(numbers.frames);
     free(numbers.nodes);
@@ -352,6 +372,7 @@ void run_set_free(struct run_set *set)
     for (size_t i = 0; i < set->note_count; i++)
         free(set->notes[i]);
     free(set->notes);
+    free(set->times);
     free(set->function_of);
     free(set->sides_of);
     function_lines_free(&set->lines);

@@ -5,6 +5,7 @@
 
 #include "injector/compare/function_lines.h"
 #include "injector/profile/activity.h"
+#include "injector/profile/flamegraph/flamegraph_page.h"
 #include "injector/profile/profile_totals.h"
 
 /* What a run's values are by.  The values of each table in front of BY_LINE add up to the run's
@@ -44,6 +45,10 @@ struct run_set {
     struct compared_run *runs;
     size_t run_count, run_capacity;
     size_t base, new;
+    bool keeps_times;                /* of samples: set it before runs are added */
+    size_t untimed;                  /* runs whose samples have no times */
+    struct flamegraph_sample *times; /* by run */
+    size_t time_count, time_capacity;
     struct function_lines lines; /* of JIT code, all runs of a side as one */
     const char *lines_of; /* the function of BY_LINE and BY_INSTRUCTION; NULL: none was chosen */
     bool lines_found;     /* a run has it */

@@ -188,6 +188,8 @@ static int make_anew(struct run_set *set, const struct call_profile *old,
                      : 0;
     for (size_t i = 0; i < set->run_count && !result; i++)
         result = move_run(set, &set->runs[i], &numbers);
+    for (size_t i = 0; i < set->time_count && !result; i++)
+        set->times[i].node = numbers.nodes[set->times[i].node];
     free(numbers.frames);
     free(numbers.nodes);
     return result;

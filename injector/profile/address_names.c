@@ -475,6 +475,13 @@ int address_names_of_mode(struct address_names *names, unsigned mode, struct add
     return ask(names, OTHER_MODES + mode, 0, frames);
 }
 
+uint32_t address_names_of_symbol(struct address_names *names, struct line_text symbol)
+{
+    return add_jit(names, symbol, false, (struct frame_places){.at = {.line = 0}})
+               ? PROFILE_NOTHING
+               : names->frames[names->frame_count - 1].frame;
+}
+
 int address_names_begin(struct address_names *names, struct call_profile *to,
                         const struct space_source *source, struct native_files *files)
 {

@@ -75,6 +75,10 @@ int address_names_of_kernel(struct address_names *names, uint64_t pc, struct lif
 int address_names_of_mode(struct address_names *names, unsigned mode,
                           struct address_frames *frames);
 
+/* The frame of the JIT's function that is called SYMBOL, with its place, whether or not it is in a
+ * stack.  PROFILE_NOTHING without memory. */
+uint32_t address_names_of_symbol(struct address_names *names, struct line_text symbol);
+
 /* LINE of FILE, as a line of FRAME's: 0 if it is another file's. */
 uint32_t address_names_line(const struct call_profile *profile, uint32_t frame, uint32_t file,
                             uint32_t line);

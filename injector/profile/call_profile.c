@@ -283,6 +283,7 @@ void call_profile_free(struct call_profile *profile)
     free(profile->threads);
     free(profile->events);
     free(profile->spans);
+    free(profile->deopts);
     free(profile->string_index.places);
     free(profile->frame_index.places);
     free(profile->node_index.places);

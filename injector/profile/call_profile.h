@@ -74,6 +74,14 @@ struct profile_span {
     uint32_t pid, tid; /* 0: any; all of the process */
 };
 
+/* That the runtime gave code up, by its own log. */
+struct profile_deopt {
+    uint64_t time_ns;
+    uint32_t pid;
+    uint32_t frame;               /* the function as that code */
+    uint32_t kind, place, reason; /* strings: the runtime's words (v8_log.h) */
+};
+
 struct profile_event {
     uint32_t name;
     bool counts_ns; /* its period is a time, in ns: cpu-clock and task-clock */
@@ -121,6 +129,8 @@ struct call_profile {
     size_t event_count, event_capacity;
     struct profile_span *spans; /* by time */
     size_t span_count, span_capacity;
+    struct profile_deopt *deopts; /* by time */
+    size_t deopt_count, deopt_capacity;
     bool has_spans_elsewhere; /* the recording's clock is not that of programs, CLOCK_MONOTONIC */
     uint32_t *changed; /* strings: modules of which another file ran than the one that is there */
     size_t changed_count, changed_capacity;

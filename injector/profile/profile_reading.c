@@ -5,12 +5,14 @@
 #include "injector/arrays/bisect.h"
 #include "injector/files/interruption.h"
 #include "injector/history/process/inlined_calls.h"
+#include "injector/log/code/deopt_text.h"
 #include "injector/profile/address_names.h"
 #include "injector/profile/group_counts.h"
 #include "injector/profile/profile_events.h"
 #include "injector/profile/shared_callers.h"
 #include "injector/recording/cut_chains.h"
 #include "injector/recording/host/recording_host.h"
+#include "injector/recording/injected_map.h"
 #include "injector/recording/thread_switches.h"
 #include "injector/unwind/addresses/life_walk.h"
 #include "injector/unwind/stacks/stack_walk.h"
@@ -463,6 +465,99 @@ static int add_waits(struct profile_run *run)
     return result;
 }
 
+/* ---- Deopts ---- */
+
+static uint32_t text_of(struct call_profile *to, struct line_text text)
+{
+    return call_profile_add_text(to, text.text, text.bytes);
+}
+
+static int add_deopt(struct profile_run *run, const struct told_deopt *deopt)
+{
+    struct call_profile *to = run->to;
+    const struct profile_deopt added = {.time_ns = deopt->time_ns,
+                                        .pid = deopt->pid,
+                                        .frame =
+                                            address_names_of_symbol(&run->names, deopt->function),
+                                        .kind = text_of(to, deopt->kind),
+                                        .place = text_of(to, deopt->place),
+                                        .reason = text_of(to, deopt->reason)};
+    if (added.frame == PROFILE_NOTHING || added.kind == PROFILE_NOTHING ||
+        added.place == PROFILE_NOTHING || added.reason == PROFILE_NOTHING ||
+        array_reserve(to->deopts, to->deopt_count, to->deopt_capacity))
+        return -1;
+    to->deopts[to->deopt_count++] = added;
+    return 0;
+}
+
+static int add_logged_deopts(struct profile_run *run)
+{
+    const struct jit_processes *processes = run->source->processes;
+    for (size_t i = 0; i < processes->count; i++) {
+        const struct jit_process *process = &processes->items[i];
+        for (size_t at = 0; at < process->log.deopt_count; at++) {
+            const struct told_deopt deopt =
+                told_deopt_of(&process->log, &process->log.deopts[at], process->pid);
+            if (add_deopt(run, &deopt))
+                return -1;
+        }
+    }
+    return 0;
+}
+
+static int add_deopts_of_image(struct profile_run *run, struct native_file *file)
+{
+    struct told_deopt deopt;
+    uint64_t addr;
+    size_t size;
+    const uint8_t *bytes = elf_view_section(&file->view, DEOPT_SECTION_NAME, &size, &addr);
+    struct line_text text = {(const char *)bytes, size <= UINT32_MAX ? (uint32_t)size : 0};
+    for (int read; bytes && (read = deopt_text_next(&text, &deopt)) >= 0;)
+        if (read && add_deopt(run, &deopt))
+            return -1;
+    return 0;
+}
+
+/* What inject kept. */
+static int add_kept_deopts(struct profile_run *run)
+{
+    const struct records *records = run->source->records;
+    struct native_files *files = &run->walker.files;
+    bool *seen = calloc(records->map_count + 1, sizeof *seen); /* by file: they are no more */
+    int result = seen ? 0 : -1;
+    for (uint32_t i = 0; !result && i < records->map_count; i++) {
+        if (!injected_image_is(records->maps[i].map.filename))
+            continue;
+        struct native_file *file = native_file_of(files, i);
+        if (!file)
+            result = -1;
+        else if (file->number <= records->map_count && !seen[file->number]) {
+            seen[file->number] = true;
+            result = add_deopts_of_image(run, file);
+        }
+    }
+    free(seen);
+    return result;
+}
+
+static int compare_deopts(const void *left, const void *right)
+{
+    const struct profile_deopt *a = left, *b = right;
+    if (a->time_ns != b->time_ns)
+        return a->time_ns < b->time_ns ? -1 : 1;
+    return a->frame < b->frame ? -1 : a->frame > b->frame;
+}
+
+static int add_deopts(struct profile_run *run)
+{
+    struct call_profile *to = run->to;
+    if (add_logged_deopts(run) || add_kept_deopts(run))
+        return -1;
+    if (to->deopt_count)
+        qsort(to->deopts, to->deopt_count, sizeof *to->deopts, compare_deopts);
+    return 0;
+}
+
 /* ---- All of them ---- */
 
 /* Add PERIOD, EVENT's part of SAMPLE, to the profile, with no stack yet, and request the stack. */
@@ -588,7 +683,7 @@ int profile_reading_go(struct call_profile *to, const struct profile_source *sou
         result = life_walk_go(&walk);
         run.asked = walk.samples;
     }
-    result = result || add_waits(&run);
+    result = result || add_waits(&run) || add_deopts(&run);
     bool wrong = false;
     result = result || profile_events_check_periods(to, &wrong);
     native_files_report(&run.walker.files, findings);

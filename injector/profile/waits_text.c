@@ -17,8 +17,10 @@ static void put_stacks(const struct profile_waits *waits, char *text, size_t siz
         bytes += snprintf(text + bytes, size - (size_t)bytes, ", and %zu %s none",
                           waits->without_stack, waits->without_stack == 1 ? "has" : "have");
     if (bytes > 0 && (size_t)bytes < size)
-        snprintf(text + bytes, size - (size_t)bytes,
-                 "; perfjit record --off-cpu takes the stacks of the waits themselves");
+        snprintf(
+            text + bytes, size - (size_t)bytes,
+            "; perfjit record --off-cpu takes the stacks of the waits themselves, as root or with "
+            "kernel.perf_event_paranoid=1");
 }
 
 bool waits_text(const struct call_profile *profile, const struct profile_choice *choice, bool waits,

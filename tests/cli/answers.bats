@@ -492,7 +492,7 @@ leave_code() {
 
 @test "firefox: a thread has its own strings, and its samples in order of time" {
     perfjit export -q -f firefox -o own.json node
-    jq -e '[.threads[] | (.stringArray | length) == ([.funcTable.name[], .funcTable.fileName[], .resourceTable.name[], .frameTable.implementation[] | values] | unique | length)] | all' own.json
+    jq -e '[.threads[] | (.stringArray | length) == ([.funcTable.name[], .funcTable.fileName[], .resourceTable.name[], .frameTable.implementation[], .markers.name[] | values] | unique | length)] | all' own.json
     jq -e '[.threads[].samples.time | . == sort] | all' own.json
     jq -e '[.threads[] | .stackTable as $s | [range($s.length) as $i | $s.prefix[$i] | values | . < $i] | all] | all' own.json
 }

@@ -166,34 +166,6 @@ END
     timeout 60 node model.js
 }
 
-@test "moments are tier-ups, deopts that two samples show, and collections of all threads" {
-    cat "$here"/../../injector/profile/flamegraph/page/{profile,tree,tiers,moments,format,strip}.js "$here"/page_model.js >model.js
-    cat >>model.js <<'END'
-// f as bytecode, Sparkplug and TurboFan; g calls it; a frame of a collector
-const frames = { name: [1, 1, 1, 2, 3], module: [0, 0, 0, 0, 0], file: [0, 0, 0, 0, 0], line: [0, 0, 0, 0, 0], column: [0, 0, 0, 0, 0], tier: [4, 5, 6, 0, 0], rank: [1, 2, 4, 0, 0], kind: [1, 0, 0, 0, 2], inlined: [0, 0, 0, 0, 0] };
-const momentsOf = (...letters) => { // a thread each, a letter each ms: b, s and t f's tiers; B a TurboFan f called by one in bytecode; c the collector; . nothing
-    const nodeOf = { b: 1, s: 2, t: 3, B: 5, c: 4 }, samples = [];
-    letters.forEach((text, thread) => [...text].forEach((letter, ms) => { if (letter !== ".") samples.push([ms * 1000, thread, letter]); }));
-    samples.sort((a, b) => a[0] - b[0]);
-    const profile = openProfile({ unit: "ns", strings: ["", "f", "g", "gc", "bytecode", "Sparkplug", "TurboFan"], frames, nodes: { parent: [0, 1, 2, 3, 4, 4], frame: [0, 0, 1, 2, 4, 2] },
-        threads: { pid: letters.map(() => 1), tid: letters.map((_, i) => i + 1), name: letters.map(() => 0), process: letters.map(() => 0) },
-        samples: { node: samples.map(([, , letter]) => nodeOf[letter]), thread: samples.map(([, thread]) => thread), weight: samples.map(() => 1), time: samples.map(([at], i) => at - (i ? samples[i - 1][0] : 0)) },
-        activities: samples.map(([, , letter]) => letter === "c" ? 2 : 0).join("") });
-    return finish(momentSteps(profile)).map(({ kind, at, to, thread }) => kind + at / 1000 + (kind === "gc" ? "-" + to / 1000 : "/" + thread)).join(" ");
-};
-const check = (got, wanted) => { if (got !== wanted) throw new Error(got + ", not " + wanted); };
-check(momentsOf("bbbssstt"), "tier3/0 tier6/0");
-check(momentsOf("bbttbbtt"), "tier2/0 deopt4/0 tier6/0");
-check(momentsOf("bbtbtbtt"), "tier2/0"); // calls that began before go on in the lower tier
-check(momentsOf("bbBBbBBt"), "tier2/0"); // the innermost call counts
-check(momentsOf("bbb", "ttt"), ""); // each thread has its own
-check(momentsOf("ttbb", "bbtt"), "tier2/1 deopt2/0");
-check(momentsOf("bbccbb..cb", "..bccb...."), "gc2-5 gc8-9");
-check(momentsOf("bbbbbb"), "");
-END
-    node model.js
-}
-
 # A profile of 3 000 stacks of 20 frames, nearly each of its own, as text of a script.
 many_stacks() {
     cat <<'END'
@@ -329,7 +301,7 @@ END
     cat "$here"/small_browser.js >whole.js
     many_stacks >>whole.js
     echo 'book.data = require("zlib").deflateSync(JSON.stringify(many)).toString("base64");' >>whole.js
-    cat "$here"/../../injector/profile/flamegraph/page/{inflate,profile,tree,tiers,filter,moments,strip,waits,spans,colours,format,search,canvas,page}.js >>whole.js
+    cat "$here"/../../injector/profile/flamegraph/page/{inflate,profile,tree,tiers,filter,moments,strip,waits,spans,difference,colours,format,search,canvas,page}.js >>whole.js
     cat >>whole.js <<'END'
 const check = (what, isSo) => { if (!isSo) throw new Error(what + ": " + drawnRows().join(" ") + "; " + location.hash + "; " + byName("details").textContent); };
 const full = (from, to, least) => drawnRows().slice(from, to).every((count) => count >= least) && drawnRows().slice(from, to).length === to - from;

@@ -56,17 +56,24 @@ for (let ms = 0; ms < 1000; ms++) {
 const waiting = { node: [stack(...head, own), stack(long)], thread: [0, 1], weight: [300000000, 700000000], time: [100000, 400000] };
 const data = { unit: "ns", strings, frames, nodes, threads: { pid: [10, 10], tid: [10, 11], name: [text("main"), text("worker")], process: [text("main"), text("main")] }, samples,
     start: Date.UTC(2026, 0, 2, 3, 4, 5, 250), waiting,
+    moments: { kind: [0], at: [300000], to: [300000], thread: [0], before: [ownSlow], frame: [own], reason: [0], place: [0] },
     activities: samples.node.map((node, i) => samples.thread[i] ? 3 : [0, 1, 4, 5, 6][frames.kind[nodes.frame[node]]]).join("") };
 const write = (file, data) => {
     const packed = require("zlib").deflateSync(JSON.stringify(data)).toString("base64");
     fs.writeFileSync(file, fs.readFileSync("any.html", "utf8").replace(/(id="data">\n)[^]*?(<\/script>)/, (_, begin, end) => begin + packed + "\n" + end));
 };
 write("page.html", data);
+// The same with a deopt that the runtime told of.
+const told = { kind: 1, at: 700500, to: 700500, thread: 0, before: walk, frame: -1, reason: text("wrong map"), place: text("/app/server.js:21:7") };
+write("deopt.html", { ...data, moments: Object.fromEntries(Object.keys(told).map((column) => [column, [data.moments[column][0], told[column]]])) });
 // The same with two sides, of which the new one has twice the time of walk and visit.
 const base = nodes.frame.map(() => 0), now = nodes.frame.map(() => 0);
 samples.node.forEach((node) => { base[node] += 1000000, now[node] += nodes.frame[node] === walk ? 2000000 : 1000000; });
 for (let i = base.length - 1; i > 0; i--) base[i - nodes.parent[i]] += base[i], now[i - nodes.parent[i]] += now[i];
-write("diff.html", { ...data, waiting: undefined, activities: undefined, difference: { base, new: now, verdict: now.map((value, i) => value > base[i] * 1.01 ? 0 : 2) } });
+const difference = { base, new: now, verdict: now.map((value, i) => value > base[i] * 1.01 ? 0 : 2) };
+const sides = [1, 2].map((times) => ({ runs: 1, node: samples.node, time: samples.time, weight: samples.weight.map((weight, i) => nodes.frame[samples.node[i]] === walk ? times * weight : weight) }));
+write("sides.html", { ...data, waiting: undefined, activities: undefined, moments: undefined, samples: { node: [0], thread: [0], weight: [1], time: [0] }, difference, sides });
+write("diff.html", { ...data, waiting: undefined, activities: undefined, moments: undefined, difference });
 END
 }
 
@@ -399,6 +406,25 @@ console.log("CPU of the longest tasks:", tasks.sort((a, b) => b - a).slice(0, 5)
 END
 }
 
+@test "a deopt that the runtime told of has its reason and place, by key, by mouse, and of what is searched for or is one's own" {
+    in_browser deopt.html <<'END'
+check("legend", await page.text("#legend"), /tier-up ▲[^]*deoptimised ▼/);
+await page.press(".", ".");
+near("from the deopt on", await page.hash(), "range", 0.7005, 1, 0.002);
+const said = /\n0\.701 s  03:04:05\.95\d* +walk: deoptimised, from jit, TurboFan: wrong map, \/app\/server\.js:21:7$/;
+check("why", await page.text("#details"), said);
+const [, , left, top, width] = await page.at("#strip");
+await page.mouse("mouseMoved", left + width * 0.7005, top + 26);
+check("its tip", await page.text("#tip"), /^0\.701 s .*walk: deoptimised, .*wrong map/);
+await page.press("a", "/");
+await page.type("walk");
+await page.press("Escape", ".");
+near("of what is searched for", await page.hash(), "range", 0.7005, 1, 0.002);
+await page.press("r", "m", ",");
+near("of one's own functions", await page.hash(), "range", 0.7005, 1, 0.002);
+END
+}
+
 @test "the differential page has the same search and filters, and keeps both sides" {
     in_browser diff.html <<'END'
 check("all", await page.text("#details"), /^all\n1\.100 s, then 1\.300 s a run: \+200\.00 ms \(18\.18 %\)\nslower$/);
@@ -425,6 +451,37 @@ await page.press("Enter");
 check("one walk, with all of its time", await page.text("#details"), /\n200\.00 ms, then 400\.00 ms a run/);
 await page.press("Escape", "t", "i", "w", "c", ".", "o");
 check("no view without two sides", await page.evaluate("[strip.hidden, document.getElementById('ranges').hidden, document.getElementById('callers').hidden, location.hash.includes('view')]"), [true, true, true, false]);
+END
+}
+
+@test "each side of a difference has a range of its own, by text, by mouse and in the address, and with filters" {
+    in_browser sides.html <<'END'
+check("all", await page.text("#details"), /^all\n1\.100 s, then 1\.300 s a run/);
+const type = async (id, text) => { await page.evaluate(`(() => { const field = document.getElementById("${id}"); field.value = "${text}"; field.dispatchEvent(new Event("change")); })()`); await page.settle(); };
+await type("base", "0-0.3");
+check("the base alone", await page.text("#details"), /^base from 0 to 0\.3 s, new all time\n400\.00 ms, then 1\.300 s a run: \+900\.00 ms \(225\.00 %\)\nmore in this time; not judged against noise$/);
+check("in the address", await page.hash(), "#base=0-0.3");
+await type("new", "0.7-0.9");
+check("both", await page.text("#details"), /^base from 0 to 0\.3 s, new from 0\.7 to 0\.9 s\n400\.00 ms, then 400\.00 ms a run: \+0\.0 µs[^]*\nthe same in this time;/);
+await page.press("/");
+await page.type("walk");
+await page.press("Enter");
+check("a function of one side", await page.text("#details"), /^walk\n[^]*\n0\.0 µs, then 400\.00 ms a run: \+400\.00 ms\nmore in this time, new;/);
+await page.press("Escape", "m");
+check("with a filter", await page.text("#details"), /400\.00 ms, then 400\.00 ms a run|0\.0 µs, then 400\.00 ms a run/);
+await page.press("r");
+check("reset", [await page.hash(), await page.text("#details")], /"","all\\n1\.100 s, then 1\.300 s/.test(JSON.stringify([await page.hash(), await page.text("#details")])) ? [await page.hash(), await page.text("#details")] : "all time");
+const [, , left, top, width] = await page.at("#strip");
+await page.drag(left + width * 0.7, top + 20 + 6, left + width * 0.9, top + 20 + 6);
+near("the upper lane is the base's", await page.hash(), "base", 0.7, 0.9, 0.003);
+await page.drag(left + width * 0.1, top + 20 + 18, left + width * 0.2, top + 20 + 18);
+near("the lower one is the new side's", await page.hash(), "new", 0.1, 0.2, 0.003);
+await page.mouse("mouseMoved", left + width * 0.5, top + 20 + 18);
+check("a lane says which", await page.text("#tip"), /^0\.(49|50)\d* s\nnew$/);
+await page.click(left + width * 0.5, top + 20 + 6);
+check("a click gives all time back", /base=/.test(await page.hash()), false);
+await page.press("a");
+check("all time", await page.hash(), "");
 END
 }
 

@@ -401,6 +401,7 @@ static void test_lines_that_cannot_be_read_are_counted(void **state)
                                "sfi-move,0xa0\n"
                                "script-source,5,/a.js\n"
                                "code-move,0xa0,0xb0\n"
+                               "code-deopt,1,2,0x10000\n"
                                "code-creation,Builtin,2,1,0x10000,96,Abort\n"
                                "anything\n"
                                "code-creation,JS,13,9,0x1";
@@ -417,9 +418,67 @@ static void test_lines_that_cannot_be_read_are_counted(void **state)
     findings_free(&findings);
 }
 
+/* ---- Deopts ---- */
+
+#define DEOPT(us, addr, rest) "code-deopt," us ",96," addr ",-1,10,deopt-eager," rest "\n"
+
+static void assert_deopt(size_t at, uint64_t time_ns, uint32_t function, const char *reason)
+{
+    assert_true(at < fixture.log.deopt_count);
+    const struct code_deopt *deopt = &fixture.log.deopts[at];
+    assert_int_equal(deopt->time_ns, time_ns);
+    assert_int_equal(deopt->function, function);
+    assert_string_equal(deopt->kind, "deopt-eager");
+    assert_string_equal(deopt->place, "/a,b.js:1:20");
+    assert_string_equal(deopt->reason, reason);
+}
+
+/* Code without inlined calls is given up as well. */
+static void test_deopts_by_the_dumps_clock(void **state)
+{
+    (void)state;
+    load(5009000, ADDR, "JS:*" OUTER);
+    load(5030000, ADDR, "JS:*" DEEP);
+    read_both(FUNCTIONS CODE("9", OUTER, "0xa0")
+                  DEOPT("20", "0x10000", "</a\\x2Cb.js:1:20>,wrong map") CODE("30", DEEP, "0xc0")
+                      DEOPT("41", "0x10000", "</a\\x2Cb.js:1:20>,Insufficient type feedback"));
+    assert_int_equal(fixture.log.deopt_count, 2);
+    assert_deopt(0, 5020000, 0, "wrong map");
+    assert_deopt(1, 5041000, 1, "Insufficient type feedback");
+    assert_nothing_found();
+    release();
+}
+
+static void test_deopts_of_code_that_is_not_in_the_dump_are_left_out(void **state)
+{
+    (void)state;
+    load(5009000, ADDR, "JS:*" OUTER);
+    read_both(FUNCTIONS CODE("9", OUTER, "0xa0") DEOPT(
+        "20", "0x20000", "<>,wrong map") "code-creation,JS,13,30,0x30000,96," DEEP
+                                         ",0xc0,*\n" DEOPT("41", "0x30000", "<>,wrong map"));
+    assert_int_equal(fixture.log.deopt_count, 0);
+    release();
+}
+
+/* Another process has the same functions at the same addresses, compiled at other times. */
+static void test_deopts_of_another_process_are_left_out(void **state)
+{
+    (void)state;
+    load(5009000, ADDR, "JS:*" OUTER);
+    load(85030000, ADDR + 4096, "JS:*" DEEP);
+    read_both(
+        FUNCTIONS CODE("9", OUTER, "0xa0") "code-creation,JS,13,30,0x11000,96," DEEP
+                                           ",0xc0,*\n" DEOPT("41", "0x10000", "<>,wrong map"));
+    assert_int_equal(fixture.log.deopt_count, 0);
+    release();
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        LINE_TEST(test_deopts_by_the_dumps_clock),
+        LINE_TEST(test_deopts_of_code_that_is_not_in_the_dump_are_left_out),
+        LINE_TEST(test_deopts_of_another_process_are_left_out),
         LINE_TEST(test_calls_with_names_places_and_spans),
         LINE_TEST(test_a_builtin_has_no_number_and_is_left_out),
         LINE_TEST(test_of_positions_at_one_offset_the_last_counts),

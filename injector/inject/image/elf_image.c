@@ -4,6 +4,7 @@
 #include "injector/files/full_write.h"
 #include "injector/files/interruption.h"
 #include "injector/inject/dwarf/debug_image.h"
+#include "injector/inject/image/deopt_section.h"
 #include "injector/inject/image/dso_dir.h"
 #include "injector/inject/image/image_name.h"
 #include "injector/inject/image/image_text.h"
@@ -25,7 +26,8 @@ enum section {
     SECTION_EH_FRAME_HDR,
     SECTION_EH_FRAME,
     SECTION_DEBUG, /* DEBUG_SECTIONS of them */
-    SECTION_SYMTAB = SECTION_DEBUG + DEBUG_SECTIONS,
+    SECTION_DEOPTS = SECTION_DEBUG + DEBUG_SECTIONS,
+    SECTION_SYMTAB,
     SECTION_STRTAB,
     SECTION_SHSTRTAB,
     SECTIONS
@@ -37,6 +39,7 @@ static const char *const section_names[SECTIONS] = {
     [SECTION_TEXT] = ".text",
     [SECTION_EH_FRAME_HDR] = ".eh_frame_hdr",
     [SECTION_EH_FRAME] = ".eh_frame",
+    [SECTION_DEOPTS] = DEOPT_SECTION_NAME,
     [SECTION_SYMTAB] = ".symtab",
     [SECTION_STRTAB] = ".strtab",
     [SECTION_SHSTRTAB] = ".shstrtab",
@@ -57,7 +60,7 @@ enum segment {
 enum {
     NOTE_HEADER_BYTES = 16, /* namesz, descsz, type, "GNU\0" */
     NOTE_BYTES = NOTE_HEADER_BYTES + IMAGE_BUILD_ID_BYTES,
-    SHSTRTAB_BYTES = 192,
+    SHSTRTAB_BYTES = 224,
 };
 
 _Static_assert(SEGMENTS * sizeof(Elf64_Phdr) + NOTE_BYTES + 16 <= IMAGE_TRAILER_BYTES,
@@ -77,6 +80,7 @@ struct elf_writer {
     GElf_Word section_count;           /* added so far */
     uint8_t *tables;                   /* .eh_frame_hdr and .eh_frame, or NULL */
     struct debug_image debug;
+    struct deopt_section deopts;
     XXH128_hash_t code; /* the digest of the functions' code */
     uint8_t note[NOTE_BYTES];
     uint64_t phdrs_start;
@@ -140,6 +144,7 @@ static int fill_build_id(struct elf_writer *writer)
         if (writer->debug.sections[i])
             XXH3_128bits_update(state, writer->debug.sections[i]->data,
                                 writer->debug.sections[i]->size);
+    XXH3_128bits_update(state, writer->deopts.text, writer->deopts.bytes);
     XXH128_canonical_t canonical;
     XXH128_canonicalFromHash(&canonical, XXH3_128bits_digest(state));
     XXH3_freeState(state);
@@ -289,6 +294,18 @@ static int add_debug(struct elf_writer *writer)
     return 0;
 }
 
+static int add_deopts(struct elf_writer *writer)
+{
+    if (!writer->deopts.bytes)
+        return 0;
+    return add_section(writer, SECTION_DEOPTS,
+                       (GElf_Shdr){.sh_type = SHT_PROGBITS,
+                                   .sh_offset = place(writer, writer->deopts.bytes, 1),
+                                   .sh_size = writer->deopts.bytes,
+                                   .sh_addralign = 1},
+                       writer->deopts.text);
+}
+
 static int add_symtab(struct elf_writer *writer)
 {
     size_t entries = writer->symbols.symbols_bytes / writer->symbols.symbol_bytes;
@@ -317,7 +334,7 @@ static int add_strings(struct elf_writer *writer, enum section section, const ch
 static int add_sections(struct elf_writer *writer)
 {
     return add_note(writer) || add_text(writer) || add_tables(writer) || add_debug(writer) ||
-           add_symtab(writer) ||
+           add_deopts(writer) || add_symtab(writer) ||
            add_strings(writer, SECTION_STRTAB, writer->symbols.strings,
                        writer->symbols.strings_bytes) ||
            add_strings(writer, SECTION_SHSTRTAB, writer->section_strings,
@@ -438,6 +455,7 @@ static int fill(struct elf_writer *writer)
 {
     const struct jit_image *image = writer->image;
     if (symbol_table_make(&writer->symbols, image, writer->class) || make_unwind_tables(writer) ||
+        deopt_section_make(&writer->deopts, image, writer->processes) ||
         debug_image_make(&writer->debug, image, writer->processes, writer->dump->address_bytes,
                          writer->dump->big_endian))
         return -1;
@@ -489,6 +507,7 @@ int elf_image_write(struct jit_image *image, const struct jit_process *processes
     symbol_table_free(&writer.symbols);
     free(writer.tables);
     debug_image_free(&writer.debug);
+    deopt_section_free(&writer.deopts);
     return result;
 }
 

@@ -6,6 +6,7 @@
  *     text_end    (of a function that is alone: program headers and note, not in front of it)
  *     tables      .eh_frame_hdr, .eh_frame, if any was logged: where nothing executable was
  *                 .debug_*, perhaps compressed, if lines or inlined calls of a function are known
+ *                 .perfjit.deopts, if any is known (deopt_text.h)
  *                 .symtab, .strtab: a symbol for each function (symbol_table.h)
  *                 .shstrtab, section headers
  *

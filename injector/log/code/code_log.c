@@ -145,6 +145,11 @@ static char *keep_name(struct code_log *log, char *name)
     return log->names[log->name_count++] = name;
 }
 
+const char *code_log_keep_text(struct code_log *log, const char *text, size_t bytes)
+{
+    return keep_name(log, code_name_printable(text, bytes));
+}
+
 const char *code_log_shown_name(struct code_log *log, const char *name, size_t *bytes, bool usable)
 {
     char *plain = jit_name_demangled(name, *bytes);
@@ -284,6 +289,7 @@ void code_log_free(struct code_log *log)
     interpreted_code_free(&log->interpreted);
     free(log->cies);
     free(log->fdes);
+    free(log->deopts);
     for (size_t i = 0; i < log->name_count; i++)
         free(log->names[i]);
     free(log->names);

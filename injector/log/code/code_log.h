@@ -119,6 +119,13 @@ struct code_history {
     uint64_t dropped;  /* functions that were logged and are not in it */
 };
 
+/* The runtime gave code up (V8's code log). */
+struct code_deopt {
+    uint64_t time_ns; /* on the profile's clock */
+    uint32_t function;
+    const char *kind, *place, *reason; /* in the runtime's words, as they can be shown */
+};
+
 struct code_log {
     struct code_history history;
     struct jit_function *functions;
@@ -141,6 +148,8 @@ struct code_log {
     size_t fde_count, fde_capacity;
     struct line_block *line_blocks; /* the known source of its functions, by dump */
     struct interpreted_code interpreted;
+    struct code_deopt *deopts; /* in the order of their logs */
+    size_t deopt_count, deopt_capacity;
 };
 
 /* Whether its function is counted by it. */
@@ -189,6 +198,10 @@ uint32_t code_log_intern_cie(struct code_log *log, const struct eh_cie *cie);
  * itself if it is not mangled and USABLE, that is printable (code_name.h) with a NUL behind it;
  * else a copy that lives as long as LOG.  NULL without memory. */
 const char *code_log_shown_name(struct code_log *log, const char *name, size_t *bytes, bool usable);
+
+/* A copy of the BYTES bytes at TEXT that can be shown, and lives as long as LOG.  NULL without
+ * memory. */
+const char *code_log_keep_text(struct code_log *log, const char *text, size_t bytes);
 
 /* Add function NAME, without code bytes, as loaded at TIME_NS on the profile's clock.
  * NAME must outlive LOG. Returns 0, or -1 without memory. */

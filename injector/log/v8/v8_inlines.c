@@ -21,9 +21,9 @@ struct pair {
     uint32_t function, code;
 };
 
-enum { NS_PER_US = 1000, SHORTEST_ROW = 3 }; /* "FO5" */
-enum { LONGEST_KIND = 12 };                  /* "LazyCompile:", of V8 before 11 */
-enum { TIERS = 2 }; /* of code with inlined calls: TurboFan's and Maglev's */
+enum { NS_PER_US = 1000, SPREAD_MOST_NS = 10000000, SHORTEST_ROW = 3 }; /* "FO5" */
+enum { LONGEST_KIND = 12 }; /* "LazyCompile:", of V8 before 11 */
+enum { TIERS = 2 };         /* of code with inlined calls: TurboFan's and Maglev's */
 
 struct giving {
     struct code_log *log;
@@ -34,6 +34,8 @@ struct giving {
     size_t pair_count, pair_capacity;
     int64_t *offsets_ns; /* from the log's times to the dump's, of pairs that are sure */
     size_t offset_count, offset_capacity;
+    int64_t offset_ns;   /* the median of those that are sure */
+    bool has_one_offset; /* most of them are near it */
     struct script_places places;
     uint32_t *scripts;          /* of V8's functions */
     uint32_t (*names)[TIERS];   /* of V8's functions: in STRINGS, or JIT_INLINE_NONE */
@@ -155,8 +157,7 @@ static int add_pair(struct giving *giving, struct pair pair)
     bool alike;
     if (is_named_alike(giving, pair, &alike))
         return -1;
-    if (!alike || (giving->log->functions[pair.function].lines &&
-                   giving->log->functions[pair.function].lines->inlines))
+    if (!alike)
         return 0;
     if (array_reserve(giving->pairs, giving->pair_count, giving->pair_capacity) ||
         array_reserve(giving->offsets_ns, giving->offset_count, giving->offset_capacity))
@@ -241,8 +242,13 @@ static int pair_all(struct giving *giving, const struct occurrence *dumped, size
     if (!giving->offset_count)
         return 0;
     qsort(giving->offsets_ns, giving->offset_count, sizeof *giving->offsets_ns, compare_offsets);
-    const int64_t median_ns = giving->offsets_ns[giving->offset_count / 2];
-    return pair_places(giving, dumped, dumped_count, logged, logged_count, false, median_ns);
+    const size_t quarter = giving->offset_count / 4;
+    giving->offset_ns = giving->offsets_ns[giving->offset_count / 2];
+    giving->has_one_offset =
+        giving->offsets_ns[giving->offset_count - 1 - quarter] - giving->offsets_ns[quarter] <
+        SPREAD_MOST_NS;
+    return pair_places(giving, dumped, dumped_count, logged, logged_count, false,
+                       giving->offset_ns);
 }
 
 static int find_pairs(struct giving *giving)
@@ -258,6 +264,87 @@ static int find_pairs(struct giving *giving)
     free(dumped);
     free(logged);
     return result;
+}
+
+/* ---- Code that was given up ---- */
+
+/* TEXT as it can be shown; it lives as long as the dump's log.  NULL without memory. */
+static const char *shown_text(struct giving *giving, struct line_text text)
+{
+    size_t bytes;
+    char *plain = v8_text_plain(text, &bytes);
+    const char *kept = plain ? code_log_keep_text(giving->log, plain, bytes) : NULL;
+    free(plain);
+    return kept;
+}
+
+/* PLACE without the brackets around each part: "/a.js:1:29 inlined at /a.js:2:57". */
+static const char *place_of(struct giving *giving, struct line_text place)
+{
+    static const char between[] = "> inlined at <";
+    size_t bytes;
+    char *plain = v8_text_plain(place, &bytes), *to = plain;
+    for (const char *at = plain; at && *at;) {
+        if (strncmp(at, between, sizeof between - 1) == 0) {
+            to = mempcpy(to, between + 1, sizeof between - 3);
+            at += sizeof between - 1;
+        } else if ((at == plain && *at == '<') || (*at == '>' && !at[1])) {
+            at++;
+        } else {
+            *to++ = *at++;
+        }
+    }
+    const char *kept = plain ? code_log_keep_text(giving->log, plain, (size_t)(to - plain)) : NULL;
+    free(plain);
+    return kept;
+}
+
+static int add_deopt(struct giving *giving, const struct v8_deopt *deopt, uint32_t function)
+{
+    struct code_log *log = giving->log;
+    const struct code_deopt added = {.time_ns =
+                                         deopt->time_us * NS_PER_US + (uint64_t)giving->offset_ns,
+                                     .function = function,
+                                     .kind = shown_text(giving, deopt->kind),
+                                     .place = place_of(giving, deopt->place),
+                                     .reason = shown_text(giving, deopt->reason)};
+    if (!added.kind || !added.place || !added.reason ||
+        array_reserve(log->deopts, log->deopt_count, log->deopt_capacity))
+        return -1;
+    log->deopts[log->deopt_count++] = added;
+    return 0;
+}
+
+static int add_deopts(struct giving *giving)
+{
+    const struct v8_log *v8 = giving->v8;
+    if (!v8->deopt_count || !giving->has_one_offset)
+        return 0;
+    uint32_t *functions = malloc((v8->code_count + 1) * sizeof *functions); /* by code */
+    if (!functions)
+        return -1;
+    memset(functions, 0xff, v8->code_count * sizeof *functions);
+    for (size_t i = 0; i < giving->pair_count; i++)
+        functions[giving->pairs[i].code] = giving->pairs[i].function;
+    int result = 0;
+    for (size_t i = 0; !result && i < v8->deopt_count; i++)
+        if (functions[v8->deopts[i].code] != NO_FUNCTION)
+            result = add_deopt(giving, &v8->deopts[i], functions[v8->deopts[i].code]);
+    free(functions);
+    return result;
+}
+
+/* Keep the pairs of code with inlined calls, of functions that have none yet. */
+static void keep_inlining(struct giving *giving)
+{
+    size_t kept = 0;
+    for (size_t i = 0; i < giving->pair_count; i++) {
+        const struct pair pair = giving->pairs[i];
+        const struct code_lines *lines = giving->log->functions[pair.function].lines;
+        if (giving->v8->codes[pair.code].inlines.bytes && !(lines && lines->inlines))
+            giving->pairs[kept++] = pair;
+    }
+    giving->pair_count = kept;
 }
 
 /* ---- Where the characters are ---- */
@@ -721,7 +808,8 @@ int v8_inlines_give(struct code_log *log, const struct v8_log *v8, const char *r
 {
     struct giving giving = {
         .log = log, .v8 = v8, .findings = findings, .places = {.root = root, .findings = findings}};
-    int result = find_pairs(&giving);
+    int result = find_pairs(&giving) || add_deopts(&giving) ? -1 : 0;
+    keep_inlining(&giving);
     if (!result && giving.pair_count)
         result =
             find_places(&giving) || begin_strings(&giving) || give_all(&giving, given) ? -1 : 0;

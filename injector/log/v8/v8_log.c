@@ -21,7 +21,9 @@ enum { FIELDS_MOST = 9, LOG_BYTES_MOST = INT32_MAX }; /* 100 000 functions have 
 struct reader {
     struct v8_log *log;
     struct number_map functions; /* by SFI */
-    struct v8_code newest;       /* its source info follows it */
+    struct number_map codes;     /* the newest, by address */
+    uint32_t newest;             /* the function of the code whose source info follows */
+    bool newest_is_kept;         /* it is the last of the log's codes */
     struct line_text newest_addr;
     size_t line;
 };
@@ -120,6 +122,23 @@ static bool is_optimized(struct line_text tier)
     return memchr(tier.text, '*', tier.bytes) || memchr(tier.text, '+', tier.bytes);
 }
 
+/* Optimized code is kept. */
+static enum outcome take_code(struct reader *reader, const struct line_text *fields,
+                              struct v8_code *code)
+{
+    struct v8_log *log = reader->log;
+    if (!whole_number(fields[3], 10, UINT64_MAX, &code->time_us) ||
+        !address_in(fields[4], &code->addr) ||
+        !whole_number(fields[5], 10, UINT32_MAX, &code->size))
+        return LINE_BAD;
+    if (log->code_count >= V8_NOWHERE - 1 ||
+        array_reserve(log->codes, log->code_count, log->code_capacity) ||
+        number_map_put(&reader->codes, code->addr, (uint32_t)log->code_count))
+        return LINE_NO_MEMORY;
+    log->codes[log->code_count++] = *code;
+    return LINE_TAKEN;
+}
+
 static enum outcome take_creation(struct reader *reader, const struct line_text *fields,
                                   size_t count)
 {
@@ -130,15 +149,15 @@ static enum outcome take_creation(struct reader *reader, const struct line_text 
         return LINE_TAKEN; /* a builtin, which has no SFI */
     if (count != FIELDS_MOST || !address_in(fields[7], &sfi))
         return LINE_BAD;
-    code.tier = fields[8];
-    if (is_optimized(code.tier) && (!whole_number(fields[3], 10, UINT64_MAX, &code.time_us) ||
-                                    !address_in(fields[4], &code.addr) ||
-                                    !whole_number(fields[5], 10, UINT32_MAX, &code.size)))
-        return LINE_BAD;
     code.function = function_at(reader, sfi, fields[6]);
     if (code.function == V8_NOWHERE)
         return LINE_NO_MEMORY;
-    reader->newest = code;
+    reader->newest_is_kept = is_optimized(fields[8]);
+    const enum outcome outcome =
+        reader->newest_is_kept ? take_code(reader, fields, &code) : LINE_TAKEN;
+    if (outcome != LINE_TAKEN)
+        return outcome;
+    reader->newest = code.function;
     reader->newest_addr = fields[4];
     return LINE_TAKEN;
 }
@@ -169,7 +188,6 @@ static enum outcome take_source_info(struct reader *reader, const struct line_te
                                      size_t count)
 {
     struct v8_log *log = reader->log;
-    struct v8_code code = reader->newest;
     struct line_text tables[TABLES + 1]; /* and what follows START */
     uint64_t start;
     if (count <= FIELD_END)
@@ -177,22 +195,43 @@ static enum outcome take_source_info(struct reader *reader, const struct line_te
     if (!fields[1].bytes || !line_text_same(fields[1], reader->newest_addr))
         return LINE_TAKEN;
     if (whole_number(fields[FIELD_START], 10, UINT32_MAX - 1, &start))
-        log->functions[code.function].start = (uint32_t)start;
-    if (!is_optimized(code.tier))
+        log->functions[reader->newest].start = (uint32_t)start;
+    if (!reader->newest_is_kept)
         return LINE_TAKEN;
     if (split(fields[FIELD_END], TABLES + 1, tables) != TABLES + 1)
         return LINE_BAD;
     if (!tables[2].bytes)
         return LINE_TAKEN;
     reader->newest_addr = (struct line_text){NULL, 0};
+    struct v8_code code = log->codes[log->code_count - 1];
     code.positions = tables[1];
     code.inlines = tables[2];
     enum outcome outcome = take_callees(reader, tables[3], &code);
     if (outcome != LINE_TAKEN)
         return outcome;
-    if (array_reserve(log->codes, log->code_count, log->code_capacity))
+    log->codes[log->code_count - 1] = code;
+    log->inlining_count++;
+    return LINE_TAKEN;
+}
+
+/* Of code that the log does not have, nothing is known. */
+static enum outcome take_deopt(struct reader *reader, const struct line_text *fields, size_t count)
+{
+    struct v8_log *log = reader->log;
+    struct v8_deopt deopt;
+    uint64_t addr;
+    if (count != FIELDS_MOST || !whole_number(fields[1], 10, UINT64_MAX, &deopt.time_us) ||
+        !address_in(fields[3], &addr))
+        return LINE_BAD;
+    deopt.code = number_map_get(&reader->codes, addr);
+    if (deopt.code == V8_NOWHERE)
+        return LINE_TAKEN;
+    deopt.kind = fields[6];
+    deopt.place = fields[7];
+    deopt.reason = fields[8];
+    if (array_reserve(log->deopts, log->deopt_count, log->deopt_capacity))
         return LINE_NO_MEMORY;
-    log->codes[log->code_count++] = code;
+    log->deopts[log->deopt_count++] = deopt;
     return LINE_TAKEN;
 }
 
@@ -233,6 +272,8 @@ static enum outcome take_line(struct reader *reader, struct line_text line)
         return take_sfi_move(reader, fields, split(line, FIELDS_MOST, fields));
     if (begins_with(line, "script-source,"))
         return take_source(reader, fields, split(line, FIELD_TEXT + 1, fields));
+    if (begins_with(line, "code-deopt,"))
+        return take_deopt(reader, fields, split(line, FIELDS_MOST, fields));
     return LINE_TAKEN;
 }
 
@@ -272,6 +313,7 @@ int v8_log_parse(struct v8_log *log, char *text, size_t bytes, struct findings *
                               log->path);
     const int result = read_lines(&reader);
     number_map_free(&reader.functions);
+    number_map_free(&reader.codes);
     return result ? report_failure(findings, "out of memory") : 0;
 }
 
@@ -292,6 +334,7 @@ void v8_log_free(struct v8_log *log)
     free(log->functions);
     free(log->codes);
     free(log->sources);
+    free(log->deopts);
     free(log->callees);
     *log = (struct v8_log){0};
 }
@@ -333,7 +376,7 @@ int v8_row_next(struct line_text *text, char letter, struct v8_row *row)
     return 1;
 }
 
-/* ---- Text ---- */
+/* ---- Texts ---- */
 
 /* The character behind a backslash and LETTER, in DIGITS hexadecimal digits. */
 static bool take_escape(struct line_text *text, char letter, uint32_t digits, uint32_t *code)

@@ -6,6 +6,7 @@
  *     code-source-info,ADDR,SCRIPT,START,END,POSITIONS,INLINES,FUNCTIONS
  *     sfi-move,FROM,TO
  *     script-source,SCRIPT,FILE,TEXT                with --log-source-code
+ *     code-deopt,TIME_US,SIZE,ADDR,INLINING,CHARACTER,KIND,PLACE,REASON   (--log-deopt)
  *
  * TIME_US: since the isolate began.
  * NAME: FUNCTION FILE:LINE:COLUMN, with \x2C, \n, \\ and \u0041 for what would break a line.
@@ -15,6 +16,8 @@
  * POSITIONS: C<code offset>O<character>[I<inlined call>], repeated; each holds up to the next.
  * INLINES: F<function>O<character of the call>[I<its parent among the INLINES>], repeated.
  * FUNCTIONS: S<SFI>, repeated: those that INLINES names by number.
+ * KIND: deopt-eager, deopt-lazy, or dependency-change: before it was to run next.
+ * PLACE: <FILE:LINE:COLUMN>, in inlined code " inlined at " and its caller's place, repeated.
  *
  * Source info stands right behind the creation of its code.
  *
@@ -38,11 +41,11 @@ struct v8_function {
     uint32_t start;        /* in its script; V8_NOWHERE if no event tells it */
 };
 
-/* Optimized code with inlined calls. */
+/* Optimized code.  POSITIONS to CALLEE_COUNT: of code with inlined calls. */
 struct v8_code {
     uint64_t addr, size, time_us;
     uint32_t function;
-    struct line_text tier, positions, inlines;
+    struct line_text positions, inlines;
     size_t first_callee; /* in the log's callees, CALLEE_COUNT numbers of functions */
     size_t callee_count;
     size_t line; /* in the file, from 1 */
@@ -51,6 +54,13 @@ struct v8_code {
 /* The text of a script, as V8 compiled it. */
 struct v8_source {
     struct line_text file, text; /* as they stand in the log */
+};
+
+/* That code was given up. */
+struct v8_deopt {
+    uint64_t time_us;
+    size_t code;
+    struct line_text kind, place, reason; /* as they stand in the log */
 };
 
 struct v8_log {
@@ -63,6 +73,9 @@ struct v8_log {
     size_t code_count, code_capacity;
     struct v8_source *sources; /* of files */
     size_t source_count, source_capacity;
+    size_t inlining_count; /* of the codes, those with inlined calls */
+    struct v8_deopt *deopts;
+    size_t deopt_count, deopt_capacity;
     uint32_t *callees;
     size_t callee_count, callee_capacity;
     size_t bad_lines, first_bad;

@@ -16,13 +16,13 @@ static void report_log(const struct v8_log *v8, size_t given, struct findings *f
         report_finding(findings, FINDING_INLINES_BROKEN,
                        "%s: %zu line%s of the log can't be read, the first is line %zu", v8->path,
                        v8->bad_lines, plural(v8->bad_lines), v8->first_bad);
-    if (!given && v8->code_count)
+    if (!given && v8->inlining_count)
         report_finding(findings, FINDING_LINES_UNMATCHED,
                        "%s: none of its %zu functions with inlined calls is in a dump of this "
                        "recording",
-                       v8->path, v8->code_count);
+                       v8->path, v8->inlining_count);
     report_note(findings, "%s: %zu of %zu functions with inlined calls are in the recording",
-                v8->path, given, v8->code_count);
+                v8->path, given, v8->inlining_count);
 }
 
 /* Scripts that are compiled in memory (tsx, jest, vitest) have their maps in the text that V8

@@ -6,6 +6,7 @@
 #include "injector/profile/flamegraph/markup.h"
 #include "injector/profile/flamegraph/packed_data.h"
 #include "injector/profile/flamegraph/page_parts.h"
+#include "injector/profile/profile_moments.h"
 #include "injector/text/base64.h"
 #include "injector/text/json_writer.h"
 
@@ -192,6 +193,57 @@ static void put_spans(const struct call_profile *profile, struct json_writer *js
     json_end_object(json);
 }
 
+/* ---- Moments ---- */
+
+enum moment_column { KIND, AT, TO, THREAD, BEFORE, FRAME, REASON, PLACE, MOMENT_COLUMNS };
+
+/* -1: there is none. */
+static int64_t moment_value(const struct profile_moment *moment, enum moment_column column,
+                            uint64_t first_ns)
+{
+    const uint32_t numbers[MOMENT_COLUMNS] = {
+        [THREAD] = moment->thread, [BEFORE] = moment->before, [FRAME] = moment->frame};
+    switch (column) {
+    case KIND:
+        return moment->kind;
+    case AT:
+        return (int64_t)(moment->at_ns - first_ns) / 1000;
+    case TO:
+        return (int64_t)(moment->to_ns - first_ns) / 1000;
+    case REASON:
+        return moment->deopt ? moment->deopt->reason : 0;
+    case PLACE:
+        return moment->deopt ? moment->deopt->place : 0;
+    case THREAD:
+    case BEFORE:
+    case FRAME:
+    case MOMENT_COLUMNS:
+        break;
+    }
+    return numbers[column] == PROFILE_NOTHING ? -1 : (int64_t)numbers[column];
+}
+
+/* Without memory they are missing. */
+static void put_moments(const struct flamegraph_request *request, struct json_writer *json)
+{
+    static const char *const names[MOMENT_COLUMNS] = {"kind",   "at",    "to",     "thread",
+                                                      "before", "frame", "reason", "place"};
+    const struct call_profile *profile = request->profile;
+    const uint64_t first_ns = profile_choice_first_ns(NULL, profile);
+    struct profile_moments moments;
+    if (profile_moments_find(&moments, profile, request->functions, &request->choice) == 0) {
+        json_begin_object(json, "moments");
+        for (enum moment_column column = 0; column < MOMENT_COLUMNS; column++) {
+            json_begin_array(json, names[column]);
+            for (size_t i = 0; i < moments.count; i++)
+                json_difference(json, NULL, moment_value(&moments.items[i], column, first_ns));
+            json_end_array(json);
+        }
+        json_end_object(json);
+    }
+    profile_moments_free(&moments);
+}
+
 /* ---- Activities ---- */
 
 /* A digit for each sample.  Without memory they are missing, and the lanes have no colours. */
@@ -233,6 +285,40 @@ static void put_difference(const struct flamegraph_request *request, struct json
     json_end_object(json);
 }
 
+static void put_side(const struct flamegraph_sides *sides, bool is_new, struct json_writer *json)
+{
+    enum { NODE, WEIGHT, TIME, COLUMNS };
+    static const char *const names[COLUMNS] = {"node", "weight", "time"};
+    json_begin_object(json, NULL);
+    json_number(json, "runs", is_new ? sides->new_runs : sides->base_runs);
+    for (int column = NODE; column < COLUMNS; column++) {
+        int64_t before = 0;
+        json_begin_array(json, names[column]);
+        for (size_t i = 0; i < sides->count; i++) {
+            const struct flamegraph_sample *sample = &sides->samples[i];
+            const int64_t now = (int64_t)(sample->since_ns / 1000);
+            if (sample->is_new != is_new)
+                continue;
+            if (column == TIME)
+                json_difference(json, NULL, now - before);
+            else
+                json_number(json, NULL, column == NODE ? sample->node : sample->weight);
+            before = now;
+        }
+        json_end_array(json);
+    }
+    json_end_object(json);
+}
+
+/* The base, and what is new. */
+static void put_sides(const struct flamegraph_sides *sides, struct json_writer *json)
+{
+    json_begin_array(json, "sides");
+    put_side(sides, false, json);
+    put_side(sides, true, json);
+    json_end_array(json);
+}
+
 static const char *unit_of(const struct flamegraph_request *request)
 {
     const struct profile_event *event = &request->profile->events[request->choice.event];
@@ -260,11 +346,15 @@ static void put_data(const struct flamegraph_request *request, FILE *stream)
     put_waiting(request, json);
     if (profile->span_count)
         put_spans(profile, json);
+    if (request->functions)
+        put_moments(request, json);
     if (request->wall_ns)
         json_decimal(json, "start", (double)request->wall_ns / 1e6, 3);
     if (request->difference)
         put_difference(request, json);
-    else
+    if (request->sides)
+        put_sides(request->sides, json);
+    if (!request->difference)
         put_activities(request, json);
     json_end_object(json);
 }

@@ -12,9 +12,24 @@ struct flamegraph_difference {
     int verdict;
 };
 
+/* The samples of two sides, for ranges of time. */
+struct flamegraph_sample {
+    uint32_t node;
+    uint64_t since_ns; /* its run's first sample */
+    uint64_t weight;
+    bool is_new;
+};
+
+struct flamegraph_sides {
+    const struct flamegraph_sample *samples;
+    size_t count;
+    size_t base_runs, new_runs;
+};
+
 struct flamegraph_request {
     const struct call_profile *profile;
     const struct profile_totals *totals;
+    const struct profile_functions *functions; /* NULL: moments are not shown */
     struct profile_choice choice;
     const char *title;
     uint64_t wall_ns;  /* the clock's time at the recording's first sample; 0: it is not known */
@@ -23,6 +38,7 @@ struct flamegraph_request {
     const char *lacks; /* what is missing in the recording, in lines; NULL: nothing */
     /* By node.  NULL: there is one profile. */
     const struct flamegraph_difference *difference;
+    const struct flamegraph_sides *sides; /* of that; NULL: their samples have no times */
     /* Put the part below the graph, as HTML; NULL: there is none. */
     void (*put_tables)(FILE *stream, const void *context);
     const void *context;

@@ -19,6 +19,7 @@ PART(page_script_moments, "moments.js");
 PART(page_script_strip, "strip.js");
 PART(page_script_waits, "waits.js");
 PART(page_script_spans, "spans.js");
+PART(page_script_difference, "difference.js");
 PART(page_script_colours, "colours.js");
 PART(page_script_format, "format.js");
 PART(page_script_search, "search.js");
@@ -27,11 +28,11 @@ PART(page_script_page, "page.js");
 
 extern const char page_script_inflate[], page_script_profile[], page_script_tree[],
     page_script_tiers[], page_script_filter[], page_script_moments[], page_script_strip[],
-    page_script_waits[], page_script_spans[], page_script_colours[], page_script_format[],
-    page_script_search[], page_script_canvas[], page_script_page[];
+    page_script_waits[], page_script_spans[], page_script_difference[], page_script_colours[],
+    page_script_format[], page_script_search[], page_script_canvas[], page_script_page[];
 
-const char *const page_scripts[] = {page_script_inflate, page_script_profile, page_script_tree,
-                                    page_script_tiers,   page_script_filter,  page_script_moments,
-                                    page_script_strip,   page_script_waits,   page_script_spans,
-                                    page_script_colours, page_script_format,  page_script_search,
-                                    page_script_canvas,  page_script_page,    NULL};
+const char *const page_scripts[] = {
+    page_script_inflate, page_script_profile,    page_script_tree,    page_script_tiers,
+    page_script_filter,  page_script_moments,    page_script_strip,   page_script_waits,
+    page_script_spans,   page_script_difference, page_script_colours, page_script_format,
+    page_script_search,  page_script_canvas,     page_script_page,    NULL};

@@ -2,7 +2,9 @@
 #include "injector/profile/report/function_table.h"
 
 #include "injector/profile/profile_calls.h"
+#include "injector/profile/profile_moments.h"
 #include "injector/text/plural.h"
+#include "injector/text/printable_text.h"
 
 #include <inttypes.h>
 #include <limits.h>
@@ -169,8 +171,56 @@ static bool is_a_name(const struct report_view *view, const char *name)
     return false;
 }
 
-static void put_function_calls(const struct report_view *view, const struct profile_calls *calls,
-                               uint32_t function, bool callees, struct ordered_function *order)
+/* The deopts of FUNCTION in the time and threads that are shown, into ORDER, which has room for
+ * all; returns how many. */
+static size_t find_deopts(const struct report_view *view, uint32_t function,
+                          const struct profile_deopt **order)
+{
+    const struct call_profile *profile = view->profile;
+    size_t count = 0;
+    for (size_t i = 0; i < profile->deopt_count; i++)
+        if (view->functions->of_frame[profile->deopts[i].frame] == function &&
+            profile_deopt_thread(&profile->deopts[i], profile, &view->choice) != PROFILE_NOTHING)
+            order[count++] = &profile->deopts[i];
+    return count;
+}
+
+static int compare_reasons(const void *left, const void *right)
+{
+    const struct profile_deopt *a = *(const struct profile_deopt *const *)left;
+    const struct profile_deopt *b = *(const struct profile_deopt *const *)right;
+    if (a->reason != b->reason)
+        return a->reason < b->reason ? -1 : 1;
+    return a->place < b->place ? -1 : a->place > b->place;
+}
+
+/* "deoptimised 3 times: wrong map, at /a.js:1:29", a line for each reason and place. */
+static int put_deopts(const struct report_view *view, uint32_t function)
+{
+    const struct call_profile *profile = view->profile;
+    if (!profile->deopt_count)
+        return 0;
+    const struct profile_deopt **deopts = calloc(profile->deopt_count, sizeof(void *));
+    if (!deopts)
+        return -1;
+    const size_t count = find_deopts(view, function, deopts);
+    if (count)
+        qsort(deopts, count, sizeof(void *), compare_reasons);
+    for (size_t i = 0, next; i < count; i = next) {
+        for (next = i + 1; next < count && compare_reasons(&deopts[i], &deopts[next]) == 0; next++)
+            ;
+        fprintf(view->stream, "    deoptimised %zu time%s: ", next - i, plural(next - i));
+        printable_put(view->stream, call_profile_string(profile, deopts[i]->reason));
+        fputs(", at ", view->stream);
+        printable_put(view->stream, call_profile_string(profile, deopts[i]->place));
+        putc('\n', view->stream);
+    }
+    free(deopts);
+    return 0;
+}
+
+static int put_function_calls(const struct report_view *view, const struct profile_calls *calls,
+                              uint32_t function, bool callees, struct ordered_function *order)
 {
     report_put_share(view, view->totals->function_total[function]);
     report_put_value(view, view->totals->function_total[function]);
@@ -178,6 +228,7 @@ static void put_function_calls(const struct report_view *view, const struct prof
     report_put_function(view, function);
     putc('\n', view->stream);
     put_neighbours(view, calls, function, callees, order);
+    return put_deopts(view, function);
 }
 
 int function_table_put_calls(const struct report_view *view, const char *name, bool callees)
@@ -197,7 +248,7 @@ int function_table_put_calls(const struct report_view *view, const char *name, b
         const char *text = call_profile_string(view->profile, function->name);
         if ((exact ? strcmp(text, name) != 0 : !strstr(text, name)) || found++ >= view->most_rows)
             continue;
-        put_function_calls(view, &calls, order[i], callees, room);
+        result = put_function_calls(view, &calls, order[i], callees, room);
     }
     if (!result && found > view->most_rows)
         fprintf(view->stream, "... and %zu more function%s (--rows N)\n", found - view->most_rows,

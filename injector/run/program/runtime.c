@@ -33,7 +33,8 @@ static const char node_reach[] =
     "const child_process = require('child_process'), fs = require('fs'), threads = "
     "require('worker_threads');\n"
     "const own = '--require=' + __filename, path = process.execPath;\n"
-    "const isOwn = word => word === own || /^--(log-code$|log-source-code$|logfile=)/.test(word);\n"
+    "const isOwn = word => word === own || /^--(log-code$|log-source-code$|logfile=|log-deopt$|"
+    "redirect-code-traces)/.test(word);\n"
     "const words = process.execArgv.filter(isOwn);\n"
     "for (let at; (at = process.execArgv.indexOf(own)) >= 0;)\n"
     "    process.execArgv.splice(at, 1);\n"
@@ -72,6 +73,10 @@ static const char node_reach[] =
     "} });\n"
     "require('module').syncBuiltinESMExports();\n";
 
+/* V8 tells of deopts in its code log only if it also traces them: to the program's standard output,
+ * or to a file, which it opens at each deopt.  It ends the program where it can't (node 20, 24). */
+#define DEOPT_WORDS "--log-deopt", "--redirect-code-traces", "--redirect-code-traces-to=%d/traces"
+
 /* V8's code log has the calls that it inlined, and the text of scripts that are compiled in memory.
  * Each isolate writes a file of its own, whose name begins with its address.  NODE_OPTIONS refuses
  * these (node 20, 22 and 24). */
@@ -79,7 +84,8 @@ static const char node_reach[] =
 #define NODE_CODE_LOG                                                                              \
     .files = {{NODE_REACH, node_reach}}, .alone_programs = {"node", "nodejs"},                     \
     .alone_words = {"--log-code", "--log-source-code", "--logfile=%d/v8-%p.log",                   \
-                    "--require=%c/" NODE_REACH}
+                    "--require=%c/" NODE_REACH},                                                   \
+    .deopt_words = {DEOPT_WORDS}
 
 #define ARGUMENT(text)                                                                             \
     {                                                                                              \
@@ -105,6 +111,11 @@ static const struct runtime zjit_ruby = {
     .needs = "Ruby 4.0 or later with ZJIT",
     .try_first = "--zjit-perf"};
 
+#define DENO_DEOPT_WORDS                                                                           \
+    {                                                                                              \
+        "--log-deopt,--redirect-code-traces,--redirect-code-traces-to=%d/traces"                   \
+    }
+
 /* DENO_V8_FLAGS takes any of V8's (11.8, Deno 1.37). */
 static const struct runtime deno_elsewhere = {
     .name = "deno",
@@ -112,6 +123,7 @@ static const struct runtime deno_elsewhere = {
                   "--perf-prof,--interpreted-frames-native-stack,--perf-prof-path=%d,"
                   "--log-code,--log-source-code,--logfile=%d/v8-%p.log",
                   ',', false, false}},
+    .deopt_words = DENO_DEOPT_WORDS,
     .needs = "Deno 1.37 or later"};
 
 const struct runtime runtimes[] = {
@@ -135,6 +147,7 @@ const struct runtime runtimes[] = {
                    "--log-code,--log-source-code,--logfile=%d/v8-%p.log",
                    ',', false, false}},
      .writes_here = true,
+     .deopt_words = DENO_DEOPT_WORDS,
      .elsewhere = &deno_elsewhere},
     /* JavaScriptCore logs a dump for each thread. */
     {.name = "bun",

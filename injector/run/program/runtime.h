@@ -53,6 +53,8 @@ struct runtime {
     const struct runtime *elsewhere; /* with switches of the program itself for that; or NULL */
     const char *alone_programs[RUNTIME_ALONE_MOST]; /* that take these words as arguments alone: */
     const char *alone_words[RUNTIME_ALONE_MOST];
+    /* More of them, or of its first variable, by which it tells why it gave code up. */
+    const char *deopt_words[RUNTIME_ALONE_MOST];
     const char *differs;    /* how that changes what runs, in a sentence; or NULL: hardly */
     const char *needs;      /* what it must be for that; or NULL */
     const char *instead_if; /* the beginning of a word of the command's, or of its variable */

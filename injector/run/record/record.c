@@ -254,6 +254,7 @@ static int set_switches(struct record_run *run, struct findings *findings)
     if (runtime_environment_begin(&run->environment, options->words, &run->folder,
                                   are_copied(stacks_of(run))))
         return report_failure(findings, "out of memory");
+    run->environment.tells_deopts = options->deopts;
     if (options->no_runtime)
         return 0;
     if (!runtime)
@@ -315,9 +316,11 @@ static void choose_switches(struct record_run *run)
                        "stack: %s",
                        run->switches);
     else
-        printable_line(stderr, "perfjit: off-CPU time: each switch of a thread is recorded "
-                               "(--switch-events), and where it waited is told by its last sample "
-                               "before; root, or kernel.perf_event_paranoid=1, gets the stacks");
+        printable_line(stderr,
+                       "perfjit: off-CPU time: each switch of a thread is recorded "
+                       "(--switch-events), but not its stack, which this user may not have: where "
+                       "it waited is told by its last sample before; root, or "
+                       "kernel.perf_event_paranoid=1, gets the stacks");
 }
 
 /* ---- What a run that was ended leaves ---- */

@@ -26,7 +26,7 @@ struct record_options {
     size_t pid_count;
     const char *pid_text; /* as perf's -p takes them; NULL: there is a command */
     double seconds;
-    bool passes_status, keeps, quiet, verbose, off_cpu;
+    bool passes_status, keeps, quiet, verbose, off_cpu, deopts;
     char **words;             /* the command, up to a NULL; or NULL */
     int processor, ready, go; /* see recorder.h */
 };

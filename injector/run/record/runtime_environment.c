@@ -306,6 +306,11 @@ int runtime_environment_add(struct runtime_environment *environment, const struc
     for (size_t i = 0; i < RUNTIME_SWITCHES_MOST && runtime->switches[i].kind; i++)
         if (is_for_this(environment, &runtime->switches[i]))
             apply(environment, &runtime->switches[i]);
+    if (environment->tells_deopts && runtime->deopt_words[0] && !runtime->alone_words[0]) {
+        struct runtime_switch deopts = runtime->switches[0];
+        deopts.text = runtime->deopt_words[0];
+        apply(environment, &deopts);
+    }
     return environment->no_memory ? -1 : 0;
 }
 

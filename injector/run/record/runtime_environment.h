@@ -16,6 +16,7 @@ struct runtime_environment {
     char *agent;        /* the runtime's, which it can load: owned; or NULL */
     size_t front_bytes; /* of the words that stand in front of the user's own */
     bool copies_stacks;
+    bool tells_deopts; /* the runtime is to */
     bool no_memory;
 };
 

@@ -19,7 +19,7 @@
 #include <sys/auxv.h>
 #include <unistd.h>
 
-enum { WORDS_BYTES_MOST = 64 << 10, EXIT_NOT_STARTED = 126 };
+enum { WORDS_BYTES_MOST = 64 << 10, WORDS_MOST = 2 * RUNTIME_ALONE_MOST, EXIT_NOT_STARTED = 126 };
 
 /* ---- Made ---- */
 
@@ -46,6 +46,19 @@ static bool is_itself(const char *path, const struct runtime *runtime)
     return is_elf;
 }
 
+/* Put RUNTIME's words as they are written in its table into WORDS.  Returns how many. */
+static size_t list_words(const struct runtime_environment *environment,
+                         const struct runtime *runtime, const char *words[WORDS_MOST])
+{
+    size_t count = 0;
+    for (size_t i = 0; i < RUNTIME_ALONE_MOST && runtime->alone_words[i]; i++)
+        words[count++] = runtime->alone_words[i];
+    for (size_t i = 0;
+         environment->tells_deopts && i < RUNTIME_ALONE_MOST && runtime->deopt_words[i]; i++)
+        words[count++] = runtime->deopt_words[i];
+    return count;
+}
+
 /* What the stand-in for REAL reads, to be freed.  NULL without memory, or for a path that is no
  * line. */
 static char *words_of(const struct runtime_environment *environment, const struct runtime *runtime,
@@ -58,8 +71,10 @@ static char *words_of(const struct runtime_environment *environment, const struc
     if (!stream)
         return NULL;
     fprintf(stream, "%s\n%s\n", real, dumps);
-    for (size_t i = 0; i < RUNTIME_ALONE_MOST && runtime->alone_words[i]; i++) {
-        char *word = runtime_environment_text(environment, runtime->alone_words[i]);
+    const char *words[WORDS_MOST];
+    const size_t count = list_words(environment, runtime, words);
+    for (size_t i = 0; i < count; i++) {
+        char *word = runtime_environment_text(environment, words[i]);
         fprintf(stream, "%s\n", word ? word : "");
         free(word);
     }
@@ -138,10 +153,11 @@ int stand_in_add(struct runtime_environment *environment, const struct runtime *
         return 0;
     if (put_programs(environment, runtime, findings))
         return -1;
-    for (size_t i = RUNTIME_ALONE_MOST; is_one_of(runtime, called) && i > 0; i--)
-        if (runtime->alone_words[i - 1] &&
-            (reads_settings(environment) || !strstr(runtime->alone_words[i - 1], "%c")) &&
-            runtime_environment_argument(environment, runtime->alone_words[i - 1]))
+    const char *words[WORDS_MOST];
+    for (size_t i = list_words(environment, runtime, words); is_one_of(runtime, called) && i > 0;
+         i--)
+        if ((reads_settings(environment) || !strstr(words[i - 1], "%c")) &&
+            runtime_environment_argument(environment, words[i - 1]))
             return report_failure(findings, "out of memory");
     return 0;
 }
@@ -185,12 +201,12 @@ void stand_in_become(char **words)
         return;
     while (words[count])
         count++;
-    char **all = calloc(count + RUNTIME_ALONE_MOST + 2, sizeof *all);
+    char **all = calloc(count + WORDS_MOST + 2, sizeof *all);
     if (!all)
         _exit(EXIT_NOT_STARTED);
     all[own++] = count ? words[0] : real;
     if (access(written, W_OK | X_OK) == 0)
-        for (char *word; own <= RUNTIME_ALONE_MOST && (word = next_line(&rest));)
+        for (char *word; own <= WORDS_MOST && (word = next_line(&rest));)
             all[own++] = word;
     for (size_t i = 1; i < count; i++)
         all[own++] = words[i];

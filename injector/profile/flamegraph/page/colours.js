@@ -48,13 +48,15 @@ function differenceOutline(difference, node, dark) {
 
 function differenceWord(difference, node) {
     const [base, now] = [difference.base[node], difference.new[node]];
-    const word = ["slower", "faster"][difference.verdict[node]] || "no change that noise would not show";
+    const words = difference.isRange ? ["more in this time", "less in this time"] : ["slower", "faster"];
+    const word = words[difference.verdict[node]] || (difference.isRange ? "the same in this time" : "no change that noise would not show");
     return word + (!now && base ? ", vanished" : !base && now ? ", new" : "");
 }
 
-function differenceLegend(dark) {
+function differenceLegend(dark, isRange) {
     const example = { base: [10, 0, 1, 0], new: [10, 1, 0, 0], verdict: [2, 0, 1, 2] };
-    return [["slower (framed: new)", 1], ["faster (framed: vanished)", 2], ["no more than noise", 3]].map(([text, node]) => [text, differenceColour(example, node, dark)]);
+    const words = isRange ? ["more (framed: new)", "less (framed: vanished)", "the same"] : ["slower (framed: new)", "faster (framed: vanished)", "no more than noise"];
+    return words.map((word, i) => [word, i + 1]).map(([text, node]) => [text, differenceColour(example, node, dark)]);
 }
 
 // What the legend shows: the kinds and tiers that there are.

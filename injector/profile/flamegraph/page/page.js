@@ -3,7 +3,7 @@ function startPage() {
     const byId = (id) => document.getElementById(id);
     const whole = openProfile(unpackData(byId("data").textContent));
     let profile = whole; // what the filters leave of it
-    const scopes = scopesOf(whole);
+    const scopes = scopesOf(whole), clock = whole.sides ? sidesAsThreads(whole) : whole; // what the strip shows
     const [stage, canvas, tip, details, strip] = ["stage", "canvas", "tip", "details", "strip"].map(byId);
     const filtered = new Map(); // a profile for each choice of filters
     let state = readHash();
@@ -13,7 +13,7 @@ function startPage() {
     let making = null; // the tree that is not there yet: {key, steps}
     let lanes = null; // the strip's picture
     let colours = null, isDarkNow = false; // of all frames
-    let moments = []; // when tiers changed and garbage was collected; they come later
+    const moments = hasTimes(whole) ? momentsOf(whole) : [];
     let matches = {}; // which frames the text that is searched for matches
     let drag = null; // what the mouse is drawn across: {canvas, from, to} in us
     let isPrinted = false;
@@ -29,6 +29,7 @@ function startPage() {
         return { callers: hasCallers ? Number(callers) : -1, view: !whole.difference && ["flame", "inverted", "time", ...(whole.waiting ? ["waiting"] : [])].includes(view) ? view : "flame", scope: words.get("of") || "all",
             search: words.get("search") || "", path: (words.get("zoom") || "").split(".").filter(Boolean).map(Number),
             span: readRange(words.get("span"), whole.first, whole.last) || [], range: readRange(words.get("range"), whole.first, whole.last),
+            ...Object.fromEntries(sideNames.map((name) => [name, whole.sides ? readRange(words.get(name), clock.first, clock.last) : null])),
             hide: list("hide", hideable), fold: list("fold", foldable) };
     }
 
@@ -38,6 +39,7 @@ function startPage() {
         if (next.callers >= 0) words.set("callers", next.callers);
         if (next.scope !== "all") words.set("of", next.scope);
         if (next.range) words.set("range", rangeText(next.range));
+        for (const name of sideNames) if (next[name]) words.set(name, rangeText(next[name]));
         if (next.hide.length) words.set("hide", next.hide.join("."));
         if (next.fold.length) words.set("fold", next.fold.join("."));
         if (next.search) words.set("search", next.search);
@@ -63,8 +65,9 @@ function startPage() {
     }
 
     function take(next) {
-        const isElsewhere = next.path.join() !== state.path.join() || next.view !== state.view;
+        const isElsewhere = next.path.join() !== state.path.join() || next.view !== state.view, ranges = sideRanges();
         state = next;
+        if (!ranges !== !sideRanges()) drawLegend();
         drawnAt = -Infinity;
         tip.hidden = true; // what it stood beside is elsewhere now
         if (isElsewhere) stage.scrollTop = 0;
@@ -78,6 +81,20 @@ function startPage() {
         return { ...scope, range: state.range, callers: state.callers };
     }
 
+    // Which ranges of a difference's sides are selected; "": none is.
+    function sideRanges() {
+        return sideNames.some((name) => state[name]) ? sideNames.map((name) => state[name] ? rangeText(state[name]) : "").join(" ") : "";
+    }
+
+    // The profile, or the difference in the ranges that are selected.
+    let ranged = null;
+    function sidesNow() {
+        const key = sideRanges();
+        if (!key) return whole;
+        if (!ranged || ranged.key !== key) ranged = { key, profile: differenceWithin(whole, sideNames.map((name) => state[name])) };
+        return ranged.profile;
+    }
+
     const treeMakers = { flame: flameTreeSteps, inverted: invertedTreeSteps, time: timeRowSteps };
 
     function treeView() {
@@ -87,7 +104,7 @@ function startPage() {
     // What the address says is made in steps, and until all of it is there the last picture stays. It is kept as long as it is shown: to
     // make the trees takes longer than to draw them. Returns whether it is there.
     function takeTree(hasTime) {
-        const key = [state.view === "waiting", state.hide.join("."), state.fold.join("."), state.scope, state.range || "", state.callers].join("|"), view = treeView();
+        const key = [state.view === "waiting", state.hide.join("."), state.fold.join("."), state.scope, state.range || "", state.callers, sideRanges()].join("|"), view = treeView();
         if (cache.key === key && cache.trees[view]) return true;
         if (!making || making.key !== key + view) making = { key: key + view, steps: treeSteps(key, view) };
         do {
@@ -99,7 +116,7 @@ function startPage() {
     }
 
     function* treeSteps(key, view) {
-        const source = state.view === "waiting" ? whole.waiting : whole, { hide, fold } = state, scope = scopeNow(), filters = [source === whole, hide.join("."), fold.join(".")].join("|");
+        const source = state.view === "waiting" ? whole.waiting : sidesNow(), { hide, fold } = state, scope = scopeNow(), filters = [source !== whole.waiting, sideRanges(), hide.join("."), fold.join(".")].join("|");
         const own = cache.key === key ? profile : filtered.get(filters) || (yield* filterSteps(source, hide, fold));
         const tree = yield* treeMakers[view](own, scope);
         if (filtered.size > 6) filtered.clear();
@@ -197,7 +214,8 @@ function startPage() {
         byId("scope").value = scopeNow().id;
         if (document.activeElement !== byId("search")) byId("search").value = state.search;
         if (document.activeElement !== byId("range")) byId("range").value = state.range ? rangeText(state.range) : "";
-        byId("alltime").hidden = !state.range;
+        for (const name of sideNames) if (document.activeElement !== byId(name)) byId(name).value = state[name] ? rangeText(state[name]) : "";
+        byId("alltime").hidden = !state.range && !sideRanges();
         showPressed();
         const hasTime = makeBudget();
         if (!takeTree(hasTime)) return;
@@ -254,7 +272,7 @@ function startPage() {
             const y = (tree.depth[node] - above) * rowHeight - surface.top;
             const box = { id: node, frame: tree.frame[node], x, y, width, total: tree.total[node], self: tree.isInverted ? undefined : tree.self[node] };
             shown.boxes.push(box);
-            if (node === 0) drawBox(surface, box, profile.difference ? "all" : titleNow(), plain());
+            if (node === 0) drawBox(surface, box, profile.difference ? sidesTitle() : titleNow(), plain());
             else {
                 const looks = profile.difference ? node : box.frame; // of a difference each box has its own colour
                 const usual = styles[looks] = styles[looks] || style(box.frame, matched, node);
@@ -342,15 +360,15 @@ function startPage() {
     }
 
     // What is not in RANGE is dimmed.
-    function drawRange(context, range, [from, to], width, top, bottom) {
+    function drawRange(context, range, [from, to], width, top, bottom, lineTop = 0) {
         if (!range) return;
         const at = (us) => Math.max(0, Math.min(width, (us - from) / (to - from) * width)), [left, right] = range.map(at);
         context.fillStyle = isDarkNow ? "rgba(0,0,0,.55)" : "rgba(255,255,255,.65)";
         context.fillRect(0, top, left, bottom - top);
         context.fillRect(right, top, width - right, bottom - top);
         context.fillStyle = isDarkNow ? "#d9a5ff" : "#8a2be2";
-        context.fillRect(left - 1, 0, 2, bottom);
-        context.fillRect(right - 1, 0, 2, bottom);
+        context.fillRect(left - 1, lineTop, 2, bottom - lineTop);
+        context.fillRect(right - 1, lineTop, 2, bottom - lineTop);
     }
 
     // ROW's boxes in SPAN as far as they are made, and the steps that make the others. They are kept: keys, a search, scrolling and the
@@ -380,24 +398,38 @@ function startPage() {
     // ---- The strip ----
 
     function showStrip() {
-        strip.hidden = !!whole.difference || !hasTimes(whole);
+        strip.hidden = !hasTimes(clock) || (!!whole.difference && !whole.sides);
         if (strip.hidden) return;
         const width = Math.max(Math.round(stage.clientWidth), 100), scale = devicePixelRatio || 1, key = [width, scale, isDarkNow, moments.length].join();
-        if (!lanes || lanes.key !== key) lanes = { key, picture: drawLanes(whole, moments, width, isDarkNow, scale), looks: "" };
-        const range = drag && drag.canvas === strip ? [drag.from, drag.to] : state.range;
-        const span = state.view === "time" && state.span.length === 2 ? state.span : null, looks = [range || "", span || ""].join("|");
+        if (!lanes || lanes.key !== key) lanes = { key, picture: drawLanes(clock, moments, width, isDarkNow, scale), looks: "" };
+        const dragged = drag && drag.canvas === strip ? [drag.from, drag.to] : null, range = dragged || state.range;
+        const ranges = sideNames.map((name, side) => dragged && drag.side === side ? dragged : state[name]);
+        const span = state.view === "time" && state.span.length === 2 ? state.span : null, looks = [range || "", span || "", ...ranges].join("|");
         if (lanes.looks === looks) return;
         lanes.looks = looks;
         strip.style.height = lanes.picture.height / scale + "px";
         [strip.width, strip.height] = [lanes.picture.width, lanes.picture.height];
-        const context = strip.getContext("2d"), all = [whole.first, whole.last];
+        const context = strip.getContext("2d"), all = [clock.first, clock.last];
         context.drawImage(lanes.picture, 0, 0);
         context.setTransform(scale, 0, 0, scale, 0, 0);
-        drawRange(context, range, all, width, 0, lanes.picture.height / scale);
+        if (whole.sides) ranges.forEach((own, side) => drawSide(context, side, own, all, width));
+        else drawRange(context, range, all, width, 0, lanes.picture.height / scale);
         if (!span) return;
         const [left, right] = span.map((us) => (us - all[0]) / (all[1] - all[0]) * width);
         context.strokeStyle = isDarkNow ? "#fff" : "#000";
         context.strokeRect(left + 0.5, 0.5, Math.max(right - left - 1, 2), lanes.picture.height / scale - 1);
+    }
+
+    // A side's lane, by name, and the range in it.
+    function drawSide(context, side, range, all, width) {
+        const { height } = laneSizes(2), top = axisHeight + side * height;
+        drawRange(context, range, all, width, top, top + height, top);
+        context.font = "10px system-ui, sans-serif";
+        context.textBaseline = "middle";
+        context.fillStyle = isDarkNow ? "#1a1b1e" : "#fcfbf9";
+        context.fillRect(0, top, context.measureText(sideNames[side]).width + 6, height - 1);
+        context.fillStyle = isDarkNow ? "#d6d2ca" : "#3d3a36";
+        context.fillText(sideNames[side], 3, top + height / 2);
     }
 
     function showSpans() {
@@ -420,13 +452,18 @@ function startPage() {
     }
 
     function spanOf(area) {
-        return area === strip ? [whole.first, whole.last] : shown.span;
+        return area === strip ? [clock.first, clock.last] : shown.span;
     }
 
     function beginDrag(event, area) {
         if (event.button !== 0 || (area === canvas && state.view !== "time")) return;
-        drag = { canvas: area, x: event.clientX, span: spanOf(area), isOne: false };
+        drag = { canvas: area, x: event.clientX, span: spanOf(area), isOne: false, side: sideAt(event) };
         drag.from = drag.to = drag.begin = timeAt(event, area, drag.span);
+    }
+
+    // Which side's lane of the strip the mouse is at: above both it is the first.
+    function sideAt(event) {
+        return Math.min(Math.max(Math.floor((event.clientY - strip.getBoundingClientRect().top - axisHeight) / laneSizes(2).height), 0), 1);
     }
 
     function moveDrag(event) {
@@ -448,7 +485,11 @@ function startPage() {
         if (!ended) return;
         if (ended.isOne && ended.to > ended.from) {
             draggedAt = performance.now();
-            select([Math.round(ended.from), Math.max(Math.round(ended.to), Math.round(ended.from) + 1)]);
+            const range = [Math.round(ended.from), Math.max(Math.round(ended.to), Math.round(ended.from) + 1)];
+            if (whole.sides) selectSide(ended.side, range);
+            else select(range);
+        } else if (whole.sides) {
+            if (state[sideNames[ended.side]]) selectSide(ended.side, null);
         } else if (ended.canvas === strip) {
             const [moment] = isAboveLanes(event) ? momentsAt(event, strip) : [];
             if (moment) selectFrom(moment);
@@ -456,7 +497,13 @@ function startPage() {
         }
     }
 
+    function selectSide(side, range) {
+        focus = 0;
+        go({ [sideNames[side]]: range, path: [] });
+    }
+
     function select(range) {
+        if (whole.sides) return go({ base: null, new: null, path: [] });
         go({ range, path: state.view === "time" ? state.path : [] });
     }
 
@@ -479,7 +526,8 @@ function startPage() {
     }
 
     // Of one's own code alone a collection is none.
-    function isHidden({ frame }) {
+    function isHidden(moment) {
+        const frame = momentFrame(moment);
         return state.hide.length && (frame < 0 || profile.hidden[frame]);
     }
 
@@ -487,7 +535,7 @@ function startPage() {
     function stepMoment(by) {
         if (whole.difference) return;
         const matched = matchedNow(), at = state.range ? state.range[0] : by > 0 ? -Infinity : Infinity;
-        const list = moments.filter((moment) => (moment.frame >= 0 ? !matched || matched[moment.frame] : !matched) && !isHidden(moment) && (moment.at - at) * by >= 1);
+        const list = moments.filter((moment) => (momentFrame(moment) >= 0 ? !matched || matched[momentFrame(moment)] : !matched) && !isHidden(moment) && (moment.at - at) * by >= 1);
         if (list.length) selectFrom(by > 0 ? list[0] : list[list.length - 1]);
         else details.textContent = "no tier-up, deopt or collection " + (by > 0 ? "after" : "before") + " this" + (matched ? " of what is searched for" : "");
     }
@@ -505,6 +553,7 @@ function startPage() {
     }
 
     function laneTip(event) {
+        if (whole.sides) return secondsText(timeAt(event, strip, spanOf(strip)), (clock.last - clock.first) / 1000) + "\n" + sideNames[sideAt(event)];
         if (isAboveLanes(event)) {
             const found = momentsAt(event, strip);
             if (found.length) return momentsTip(found);
@@ -711,11 +760,15 @@ function startPage() {
 
     function textOfDifference(box) {
         const [base, now] = [profile.difference.base[box.id], profile.difference.new[box.id]];
-        const lines = box.frame < 0 ? ["all"] : [frameName(profile, box.frame), frameKind(profile, box.frame) + "  ·  " + framePlace(profile, box.frame)];
+        const lines = box.frame < 0 ? [sidesTitle()] : [frameName(profile, box.frame), frameKind(profile, box.frame) + "  ·  " + framePlace(profile, box.frame)];
         const change = (now < base ? "−" : "+") + amount(profile, Math.abs(now - base));
         lines.push(amount(profile, base) + ", then " + amount(profile, now) + " a run: " + change + (base ? " (" + percent(now - base, base) + ")" : ""));
-        lines.push(differenceWord(profile.difference, box.id));
+        lines.push(differenceWord(profile.difference, box.id) + (profile.difference.isRange ? "; not judged against noise" : ""));
         return lines.join("\n");
+    }
+
+    function sidesTitle() {
+        return sideRanges() ? sideNames.map((name) => name + (state[name] ? " from " + rangeText(state[name]).replace("-", " to ") + " s" : " all time")).join(", ") : "all";
     }
 
     function describe(box) {
@@ -813,6 +866,7 @@ function startPage() {
     byId("view").addEventListener("change", (event) => go({ view: event.target.value, callers: -1, path: [], span: [] }));
     byId("scope").addEventListener("change", (event) => go({ scope: event.target.value, path: [], span: [] }));
     byId("range").addEventListener("change", (event) => select(readRange(event.target.value, whole.first, whole.last)));
+    sideNames.forEach((name, side) => byId(name).addEventListener("change", (event) => selectSide(side, readRange(event.target.value, clock.first, clock.last))));
     byId("alltime").addEventListener("click", () => select(null));
     byId("search").addEventListener("input", (event) => go({ search: event.target.value }, true));
     byId("previous").addEventListener("click", () => step(-1));
@@ -829,7 +883,7 @@ function startPage() {
     function reset() {
         focus = 0;
         byId("search").value = "";
-        go({ view: "flame", scope: "all", search: "", path: [], span: [], range: null, hide: [], fold: [], callers: -1 });
+        go({ view: "flame", scope: "all", search: "", path: [], span: [], range: null, base: null, new: null, hide: [], fold: [], callers: -1 });
     }
 
     // Who calls the function in focus, whatever it calls itself.
@@ -900,7 +954,7 @@ function startPage() {
     function drawLegend() {
         byId("legend").textContent = "";
         const dark = isDark();
-        for (const [title, colour] of whole.difference ? differenceLegend(dark) : legendOf(whole, frameColours(whole, dark))) addLegend(title, colour);
+        for (const [title, colour] of whole.difference ? differenceLegend(dark, !!sideRanges()) : legendOf(whole, frameColours(whole, dark))) addLegend(title, colour);
         if (whole.frames.inlined.includes(1)) addLegend("inlined: bar at the left", "", "inlined");
         if (!whole.difference && framesOfSeveralTiers(whole).includes(1)) addLegend("moved to another tier (time)", "", "moved");
         if (!whole.difference && whole.activities)
@@ -912,17 +966,12 @@ function startPage() {
 
     if (whole.difference) for (const item of [byId("callers"), byId("view").parentElement, byId("scope").parentElement, byId("views")]) item.hidden = true;
     if (whole.difference || !hasTimes(whole)) byId("ranges").hidden = true;
+    for (const name of sideNames) byId(name).parentElement.hidden = !whole.sides;
     if (!whole.waiting) byId("waiting").remove();
     for (const scope of scopes) byId("scope").append(new Option(scope.title || scope.id, scope.id));
     addFilters("hide", hideable);
     addFilters("fold", foldable);
     drawLegend();
-    if (hasTimes(whole) && !whole.difference) later(momentSteps(whole), (found) => {
-        moments = found;
-        drawLegend();
-        drawnAt = -Infinity;
-        show();
-    });
     treeNow();
     drawnAt = -Infinity;
     show();

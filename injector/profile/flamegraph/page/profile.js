@@ -5,6 +5,8 @@
 //         threads: {pid, tid, name, process}, samples: {node, thread, weight, time} (time in us since the recording's first sample, each
 //         less the one before), waiting: the same of off-CPU time, in ns (may be missing), start (the clock at that sample, ms; may be missing), activities: a digit for each sample (may be missing),
 //         spans: {name, from, to (us since that sample), pid, tid (0: all)} (may be missing),
+//         moments: {kind, at, to (us since that sample), thread, before, frame (-1: none), reason, place} (may be missing),
+//         difference, sides: of a differential page (difference.js),
 //         waits: the samples themselves are of off-CPU time (may be missing) }
 function openProfile(data) {
     const samples = samplesOf(data.samples), times = timesOf(data.samples);
