@@ -1,10 +1,11 @@
 #!/usr/bin/env python3
-"""java_chains.py SCRIPT TRUTH [ELF]: do the chains of `perf script -F ip,sym` in SCRIPT equal those that the program logged?
+"""java_chains.py SCRIPT TRUTH [ELF MAPS]: do the chains of `perf script -F ip,sym` in SCRIPT equal those that the program logged?
 
 A line of TRUTH is who called spin, as Thread.getStackTrace has it: "Class.method:line Class.method:line ...", down to main or
 Thread.run.  Each stack with spin in it must be one of these, but for a tenth, of which the copy
 may end early; with ELF, which perfjit inject wrote, in its lines too.  Without ELF the
-methods count alone, compiled and inlined ones among them.
+methods count alone, compiled and inlined ones among them.  MAPS has perf's lines of ELF's mappings: perf 6.12 prints addresses in the
+process, perf 6.1 those in the file.
 """
 import re
 import subprocess
@@ -13,15 +14,27 @@ import sys
 METHOD = re.compile(r"(?:\S+ )?([\w.$<>]+\.[\w$<>]+)\(.*\) (?:\[(?:interpreted|tier\d)\]|\(inlined\))$")
 
 
-def lines_of(elf, addresses):
+MAP = re.compile(r"\[0x([0-9a-f]+)\(0x([0-9a-f]+)\) @ (?:0x)?([0-9a-f]+) ")
+
+
+def in_file(address, maps):
+    for start, size, offset in maps:
+        if start <= address < start + size:
+            return address - start + offset
+    return address
+
+
+def lines_of(elf, maps, addresses):
     """The line of each address; 0: none."""
-    said = subprocess.run(["addr2line", "-e", elf], input="\n".join(addresses), capture_output=True, text=True, check=True).stdout
+    maps = [[int(number, 16) for number in MAP.search(line).groups()] for line in open(maps)]
+    asked = "\n".join(f"{in_file(int(address, 16), maps):x}" for address in addresses)
+    said = subprocess.run(["addr2line", "-e", elf], input=asked, capture_output=True, text=True, check=True).stdout
     return {address: int((re.search(r":(\d+)", line) or [0, 0])[1]) for address, line in zip(addresses, said.split("\n"))}
 
 
-def main(script, truth, elf=None):
+def main(script, truth, elf=None, maps=None):
     stacks = [[line.split(None, 1) for line in block.split("\n") if line.strip()] for block in open(script).read().split("\n\n")]
-    line_at = lines_of(elf, sorted({frame[0] for stack in stacks for frame in stack})) if elf else {}
+    line_at = lines_of(elf, maps, sorted({frame[0] for stack in stacks for frame in stack})) if elf else {}
     strip = (lambda text: text) if elf else (lambda text: re.sub(r":\d+", "", text))
     wanted = {strip(line.strip()) for line in open(truth)}
     good, cut, interpreted, wrong = 0, 0, 0, []
