@@ -87,9 +87,12 @@ bool packed_section_unpack(struct unpacked_sections *unpacked, Elf *elf, Elf_Scn
         return unpack_old(unpacked, section);
     if (!gelf_getchdr(section, &packed) || !may_become(unpacked, packed.ch_size, header->sh_size))
         return false;
-    if (packed.ch_type != COMPRESSED_BY_ZSTD)
-        return elf_compress(section, 0, 0) >= 0;
-    return unpack_zstd(unpacked, section, header, &packed,
+    /* libelf knows zstd since elfutils 0.189; since then libdw does not see what REPLACE puts
+     * there. */
+    if (elf_compress(section, 0, 0) >= 0)
+        return true;
+    return packed.ch_type == COMPRESSED_BY_ZSTD &&
+           unpack_zstd(unpacked, section, header, &packed,
                        gelf_fsize(elf, ELF_T_CHDR, 1, EV_CURRENT));
 }
 
