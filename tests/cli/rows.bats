@@ -232,11 +232,14 @@ bodies_of() {
 
 # bats test_tags=both
 @test "perf annotate shows each body, with a label, and their percentages make 100" {
-    local name x
+    local name x status
     for x in several $([ "$RECORDINGS" != live ] || echo node); do
         name=$(three_bodies $x.name.data)
         [ -n "$name" ]
-        perf annotate -i $x.name.data --stdio -s "$name" 2>/dev/null >"$BATS_TEST_TMPDIR/annotated"
+        status=0
+        perf annotate -i $x.name.data --stdio -s "$name" 2>/dev/null >"$BATS_TEST_TMPDIR/annotated" || status=$?
+        [ $status -ne 139 ] || unavailable "a perf that annotates several bodies of one name: perf 6.12 ends with SIGSEGV"
+        [ $status -eq 0 ]
         bodies_of $x.name.data "$name" | sort >"$BATS_TEST_TMPDIR/bodies"
         sed -nE 's/^.*<(body [0-9]+ of [0-9]+, .*loaded at [0-9.]+)>:$/\1/p' "$BATS_TEST_TMPDIR/annotated" | sort >"$BATS_TEST_TMPDIR/shown"
         echo "# $name: $(wc -l <"$BATS_TEST_TMPDIR/bodies") bodies" >&3

@@ -23,7 +23,7 @@ import sys
 #
 # Of the C library's gaps and data, and of a function's first byte, perf's names and perfjit's differ: no code that calls is there, and
 # such a frame is what a function without a frame pointer left in the register.  The vDSO is this machine's or unknown.  perf calls an
-# entry of a PLT that it can't name @plt.
+# entry of a PLT that it can't name @plt, and perf 6.12 offset_0x8500@plt.
 NOT_THERE = {'_GLOBAL__sub_I_eh_alloc.cc', '__fini_array_end', 'tunable_list', '__do_global_dtors_aux', 'register_tm_clones',
              '__vdso_clock_gettime', '@plt'}
 # The code of producers/process_lives calls nothing.  As a caller it is a pointer to its first byte, that the C library left in rbp:
@@ -44,7 +44,7 @@ def plain(name):
     name = re.sub(r'^\[(.)\] ', '', name)
     if re.fullmatch(r'(0x)?f{4}[0-9a-f]{12}', name) or name in ('[kernel]', '[hypervisor]'):
         return '[kernel]'
-    if name in NOT_THERE or re.fullmatch(r'0|(0x)?[0-9a-f]{16}|0x[0-9a-f]+', name):
+    if name in NOT_THERE or re.fullmatch(r'0|(0x)?[0-9a-f]{16}|0x[0-9a-f]+|offset_0x[0-9a-f]+@plt', name):
         return '[unknown]'
     name = TIER_BEFORE.sub('', PLACE.sub('', PYTHON_PLACE.sub(r'\1', name))) or '(anonymous)'
     return LUAJIT_TRACE.sub(r'\1', name)
