@@ -210,7 +210,7 @@ END
     local slept=$!
     run --separate-stderr perfjit record --perf "$PWD/silent" -p $slept
     exits 1
-    says "perf record could not begin: it says nothing"
+    says "perf record could not begin: it ended with status 255, and says nothing"
     if [ "$(id -u)" = 0 ]; then
         chmod a+rx . .. "$BATS_RUN_TMPDIR" "$BATS_TEST_TMPDIR"
         chmod a+w . "$TMPDIR"
