@@ -499,12 +499,14 @@ leave_code() {
 
 @test "what is unknown has a reason" {
     perfjit report -n 1 bare | grep -E '; [1-9][0-9.]+ % unknown: most in code in memory \(.*\) that nobody logged \(perfjit check\)$'
-    # Callers without a dump are found, and only have no name: frame pointers are not what is missing.
-    "$BUILD/perfjit" report --root "$BATS_TEST_TMPDIR" -n 1 node >table 2>&1 || [ $? -eq 3 ]
-    grep ' unknown: ' table
-    ! grep 'frame pointers' table || complain "callers in JIT code are taken for lost"
     # A library may have a place without a symbol.
     ! perfjit report -q -n 1 injected | grep 'unknown:.* in memory' || complain "it is known"
+    # A recording that was just made has its dump where it says.
+    [ "$RECORDINGS" = stored ] || return 0
+    # Callers without a dump are found, and only have no name: frame pointers are not what is missing.
+    "$BUILD/perfjit" report --root "$BATS_TEST_TMPDIR" -n 1 node >table 2>&1 || [ $? -eq 3 ]
+    grep ' unknown: ' table || complain "$(cat table)"
+    ! grep 'frame pointers' table || complain "callers in JIT code are taken for lost"
 }
 
 # ---- Choices ----
