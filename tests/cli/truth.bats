@@ -9,7 +9,7 @@ setup() {
     check_rate
     cd "$BATS_FILE_TMPDIR"
     recordings="file-mono pipe-own" seconds=1.5
-    [ "$RECORDINGS" = live ] || seconds=0.4
+    [ "$RECORDINGS" = live ] || seconds=0.8
     [ "$RECORDINGS" != live ] || [ -n "${BRIEF:-}" ] || recordings="file-mono pipe-mono z-mono file-own pipe-own z-own"
 }
 
