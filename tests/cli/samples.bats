@@ -73,6 +73,10 @@ is_perfs() {
     # 3: of broken dumps.
     perfjit export -q -f firefox -o "$at.firefox" "${@:5}" || [ $? = 3 ] || return
     perfjit report -q --json "${@:5}" >"$at.json" || [ $? = 3 ] || return
+    # Of the recorded programs.
+    local -x DATA_NAMES=$BATS_FILE_TMPDIR/data_names
+    [ -e "$DATA_NAMES" ] || find -L "$recorded_root/opt" -type f -perm /111 -exec nm {} + 2>/dev/null |
+        awk '$2 ~ /^[bBdDrR]$/ { print $3 }' | LC_ALL=C sort -u >"$DATA_NAMES"
     "$here"/samples_agree.py "$at.calls" "$at.children" "$section" "$at.firefox" "$at.json" "$hidden" "$what" "$recorded_root/opt" . >"$at.wrong" ||
         complain "${*:5}: $(cat "$at.wrong")"
 }

@@ -16,16 +16,17 @@ the row and the former in the chain: both are in perfjit's stack.  An inlined ca
 import collections
 import json
 import os
+import os
 import re
 import sys
 
 # Rows in which perf and perfjit differ, and why.
 #
-# Of the C library's gaps and data, and of a function's first byte, perf's names and perfjit's differ: no code that calls is there, and
-# such a frame is what a function without a frame pointer left in the register.  The vDSO is this machine's or unknown.  perf calls an
-# entry of a PLT that it can't name @plt, and perf 6.12 offset_0x8500@plt.
-NOT_THERE = {'_GLOBAL__sub_I_eh_alloc.cc', '__fini_array_end', 'tunable_list', '__do_global_dtors_aux', 'register_tm_clones',
-             '__vdso_clock_gettime', '@plt'}
+# Of the C library's gaps, of data, whose names the file DATA_NAMES has, and of a function's first byte, perf's names and perfjit's
+# differ: no code that calls is there, and such a frame is what a function without a frame pointer left in the register.  The vDSO is
+# this machine's or unknown.  perf calls an entry of a PLT that it can't name @plt, and perf 6.12 offset_0x8500@plt.
+NOT_THERE = {'_GLOBAL__sub_I_eh_alloc.cc', '__fini_array_end', '__do_global_dtors_aux', 'register_tm_clones', '__vdso_clock_gettime', '@plt',
+             *open(os.environ['DATA_NAMES']).read().split()}
 # The code of producers/process_lives calls nothing.  As a caller it is a pointer to its first byte, that the C library left in rbp:
 # perf gives this byte's name, and perfjit the name of the byte in front, where a call would be.
 NO_CALLER = re.compile(r'flipped \d+')
