@@ -429,12 +429,11 @@ static void change(struct sample *sample, const struct event *event)
         defer(sample, event);
 }
 
-/* READ of an event alone, as perf record -e a:S has it: the count and the event's id. */
-static void put_count(void)
+/* READ of an event alone, as perf record -e a:S has it: the count, which grows with TIME, and the
+ * event's id. */
+static void put_count(uint64_t time_ns)
 {
-    static uint64_t count;
-    count += 1000 * (sample_number % 7);
-    put_u64(&out, count);
+    put_u64(&out, time_ns / 3000 * 1000);
     put_u64(&out, ids[0].id);
 }
 
@@ -452,7 +451,7 @@ static void put_sample(const uint8_t *record, size_t size)
                                 (uint16_t)((u16_at(record + 4) & ~(unsigned)MODES) | sample.mode));
     put(&out, record + 8, sample.chain_at - 8);
     if (is("read-alone"))
-        put_count();
+        put_count(sample.fields[2]);
     if (has(event, 0))
         set_u64(out.at + start + ip_at, sample.fields[0]);
     if (has(event, 5)) {
