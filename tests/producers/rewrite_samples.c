@@ -429,8 +429,18 @@ static void change(struct sample *sample, const struct event *event)
         defer(sample, event);
 }
 
-/* READ of an event alone, as perf record -e a:S has it: the count, which grows with TIME, and the
- * event's id. */
+/* Whether the sample of TIME is one of another processor's, which perf sorts in front of others in
+ * the file.  Processors have counts of their own, and the form has one. */
+static bool is_earlier(uint64_t time_ns)
+{
+    static uint64_t last_ns;
+    bool earlier = time_ns < last_ns;
+    last_ns = earlier ? last_ns : time_ns;
+    return earlier;
+}
+
+/* READ of an event alone, as perf record -e a:S has it: the count, which grows with the time, and
+ * the event's id. */
 static void put_count(uint64_t time_ns)
 {
     put_u64(&out, time_ns / 3000 * 1000);
@@ -444,6 +454,8 @@ static void put_sample(const uint8_t *record, size_t size)
     const struct event *event = event_of(record);
     read_sample(&sample, record, event);
     change(&sample, event);
+    if (is("read-alone") && is_earlier(sample.fields[2]))
+        return;
     branches.size = 0;
     size_t count = is("lbr") ? take_branches(&sample, &branches) : 0;
     size_t ip_at = has(event, 16) ? 16 : 8;
