@@ -497,6 +497,13 @@ leave_code() {
     jq -e '[.threads[] | .stackTable as $s | [range($s.length) as $i | $s.prefix[$i] | values | . < $i] | all] | all' own.json
 }
 
+@test "a page without a script has the names of all its functions" {
+    perfjit flamegraph -q -o page.html node
+    data page.html | jq -r '.strings as $s | [.frames.name[] | $s[.]] | unique[]' | LC_ALL=C sort -u >names
+    sed -n '/<noscript>/,/<.pre><.noscript>/p' page.html | sed '1,2d;$d' | sed 's/&lt;/</g;s/&gt;/>/g;s/&quot;/"/g;s/&amp;/\&/g' | LC_ALL=C sort | same names /dev/stdin
+    [ "$(wc -l <names)" -gt 50 ]
+}
+
 @test "what is unknown has a reason" {
     perfjit report -n 1 bare | grep -E '; [1-9][0-9.]+ % unknown: most in code in memory \(.*\) that nobody logged \(perfjit check\)$'
     # A library may have a place without a symbol.

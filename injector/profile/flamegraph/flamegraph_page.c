@@ -9,6 +9,7 @@
 #include "injector/profile/profile_moments.h"
 #include "injector/text/base64.h"
 #include "injector/text/json_writer.h"
+#include "injector/text/printable_text.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
@@ -370,6 +371,31 @@ static void put_lacks(const struct flamegraph_request *request, FILE *stream)
     fputs("</p>\n", stream);
 }
 
+static void put_name(const char *name, FILE *stream)
+{
+    char *shown = printable_copy(name);
+    if (shown)
+        markup_put(stream, shown);
+    free(shown);
+    putc('\n', stream);
+}
+
+/* The functions of the page, for those who read it without a script: the data is packed.  Without
+ * memory they are missing. */
+static void put_names(const struct call_profile *profile, FILE *stream)
+{
+    bool *is_put = calloc(profile->string_count + 1, sizeof *is_put);
+    fputs("<noscript><p>The graph needs JavaScript. It has these functions:</p>\n<pre>\n", stream);
+    for (size_t i = 0; is_put && i < profile->frame_count; i++) {
+        const uint32_t name = profile->frames[i].name;
+        if (!is_put[name])
+            put_name(call_profile_string(profile, name), stream);
+        is_put[name] = true;
+    }
+    fputs("</pre></noscript>\n", stream);
+    free(is_put);
+}
+
 /* Put PART, with the texts for %TITLE%, %STYLE%, %SCRIPT% and %TABLES%. */
 static void put_part(const struct flamegraph_request *request, FILE *stream, const char *part)
 {
@@ -388,6 +414,7 @@ static void put_part(const struct flamegraph_request *request, FILE *stream, con
             part += sizeof script - 2;
         } else if (strncmp(part, tables, sizeof tables - 1) == 0) {
             put_lacks(request, stream);
+            put_names(request->profile, stream);
             if (request->put_tables)
                 request->put_tables(stream, request->context);
             part += sizeof tables - 2;
