@@ -169,8 +169,8 @@ print(time.strftime("%H:%M:%S", time.localtime(ns // 10**9)) + ".%09d" % (ns % 1
     python3 -c 'import sys, time
 start, captured = float(sys.argv[1]) / 1000, time.mktime(time.strptime(sys.argv[2].strip()))
 sys.exit(not captured - 60 < start < captured + 3)' "$start" "$begun" || complain "$start, written $begun"
-    first=$(data half.html | jq '.samples.time[0]')
-    last=$(data all.html | jq '.samples.time | add')
+    first=$(data half.html | jq '[foreach .samples.time[] as $time (0; . + $time)] | min')
+    last=$(data all.html | jq '[foreach .samples.time[] as $time (0; . + $time)] | max')
     [ "$first" -ge $((last / 2 - 1)) ] && [ "$first" -lt "$last" ]
 }
 
