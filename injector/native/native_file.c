@@ -161,17 +161,17 @@ static bool was_written(const struct elf_view *view, uint64_t since_ns)
            (ns_of(view->status.st_ctim) > since_ns && !view->build_id.size);
 }
 
-static bool is_later(const struct native_files *files, const struct elf_view *view)
+static bool is_later(const struct native_files *files, const struct stat *status)
 {
-    return files->ended_ns && ns_of(view->status.st_ctim) > files->ended_ns;
+    return files->ended_ns && ns_of(status->st_ctim) > files->ended_ns;
 }
 
 /* An inode tells nothing on another machine. */
 static bool is_another(const struct native_files *files, const struct native_file *file,
-                       const struct elf_view *view)
+                       const char *path, const struct stat *status)
 {
     return !files->is_elsewheres &&
-           mapped_file_is_another(&file->map->map, view->path, &view->status, files->kept_numbers);
+           mapped_file_is_another(&file->map->map, path, status, files->kept_numbers);
 }
 
 /* Whether VIEW is of the very file that was mapped, and nobody wrote to it since. */
@@ -179,7 +179,7 @@ static bool is_very_file(const struct native_files *files, const struct native_f
                          const struct elf_view *view)
 {
     const struct perf_map *map = &file->map->map;
-    return !files->is_elsewheres && files->ended_exactly && !is_later(files, view) &&
+    return !files->is_elsewheres && files->ended_exactly && !is_later(files, &view->status) &&
            mapped_inode_is_on(map, view->status.st_dev) && view->status.st_ino == map->ino;
 }
 
@@ -193,11 +193,11 @@ static enum native_change change_of(const struct native_files *files,
         return NATIVE_REBUILT;
     if (file->wanted.size)
         return NATIVE_UNCHANGED;
-    if (is_another(files, file, view))
+    if (is_another(files, file, view->path, &view->status))
         return mapped_inode_is_on(&file->map->map, view->status.st_dev) ? NATIVE_REPLACED
                                                                         : NATIVE_ELSEWHERE;
     return !files->is_elsewheres && mapped_inode_is_on(&file->map->map, view->status.st_dev) &&
-                   is_later(files, view) && was_written(view, files->ended_ns)
+                   is_later(files, &view->status) && was_written(view, files->ended_ns)
                ? NATIVE_WRITTEN
                : NATIVE_UNCHANGED;
 }
@@ -237,18 +237,25 @@ static bool read_below(struct native_files *files, struct native_file *file, con
     return read_at(files, file, mapped_path(root, file->map->map.filename));
 }
 
+static bool has_build_id(const char *path, const struct build_id *id)
+{
+    struct elf_view view = {0};
+    bool has = elf_view_open(&view, path) == 0 && build_id_is(&view.build_id, id);
+    elf_view_close(&view);
+    return has;
+}
+
 /* Forget the build-id that perf record read in a file that is not the mapped one.  One that came
  * there later, with the same build-id, is a copy of what it read. */
 static void doubt_build_id(const struct native_files *files, struct native_file *file)
 {
-    struct elf_view view = {0};
-    char *path =
-        file->wanted.size && !file->is_in_map ? mapped_path("", file->map->map.filename) : NULL;
-    if (path && elf_view_open(&view, path) == 0 && is_wanted(file, &view) &&
-        is_another(files, file, &view) && files->ended_ns && !is_later(files, &view))
+    struct stat status;
+    if (!file->wanted.size || file->is_in_map || !files->ended_ns)
+        return;
+    char *path = mapped_path("", file->map->map.filename);
+    if (path && stat(path, &status) == 0 && !is_later(files, &status) &&
+        is_another(files, file, path, &status) && has_build_id(path, &file->wanted))
         file->wanted.size = 0;
-    if (path)
-        elf_view_close(&view);
     free(path);
 }
 
@@ -359,14 +366,12 @@ struct native_file *native_file_of(struct native_files *files, uint32_t map)
 /* Whether the file that is at FILE's name here is the one of its view as well. */
 static bool is_here_too(const struct native_file *file)
 {
-    struct elf_view view = {0};
+    struct stat status;
     char *path = mapped_path("", file->map->map.filename);
-    bool is_here = path && elf_view_open(&view, path) == 0 &&
-                   (file->is_in_map ? build_id_is(&view.build_id, &file->wanted)
-                                    : view.status.st_dev == file->view.status.st_dev &&
-                                          view.status.st_ino == file->view.status.st_ino);
-    if (path)
-        elf_view_close(&view);
+    bool is_here = path && (file->is_in_map ? has_build_id(path, &file->wanted)
+                                            : stat(path, &status) == 0 &&
+                                                  status.st_dev == file->view.status.st_dev &&
+                                                  status.st_ino == file->view.status.st_ino);
     free(path);
     return is_here;
 }
@@ -378,7 +383,7 @@ bool native_file_is_rooted(const struct native_files *files, const struct native
     return bytes && file->view.path && strncmp(file->view.path, files->root, bytes) == 0 &&
            strcmp(file->view.path + bytes, map->filename) == 0 &&
            (file->is_in_map || (map->has_inode && map->ino == file->view.status.st_ino &&
-                                !is_another(files, file, &file->view))) &&
+                                !is_another(files, file, file->view.path, &file->view.status))) &&
            !is_here_too(file);
 }
 
