@@ -23,16 +23,13 @@ int debugger_files_make(struct debugger_files *files, struct findings *findings)
     char *directory = path_in(temporary_place(), "perfjit-gdb-XXXXXX");
     if (!directory)
         return report_failure(findings, "out of memory");
-    undo_list_hold();
-    files->directory = mkdtemp(directory);
-    files->undo = files->directory ? undo_list_add_path(directory, NULL) : 0;
-    undo_list_release();
-    if (!files->directory) {
+    if (!undo_list_make_directory(directory, &files->undo)) {
         report_failure(findings, "%s: can't make it: %s; TMPDIR says where", directory,
                        strerror(errno));
         free(directory);
         return -1;
     }
+    files->directory = directory;
     files->symbols = path_in(directory, "symbols");
     files->start = path_in(directory, "start");
     return files->symbols && files->start ? 0 : report_failure(findings, "out of memory");

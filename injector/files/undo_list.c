@@ -414,6 +414,15 @@ uint64_t undo_list_add_path(const char *path, const char *later)
     return number;
 }
 
+bool undo_list_make_directory(char *template, uint64_t *number)
+{
+    undo_list_hold();
+    bool made = mkdtemp(template);
+    *number = made ? undo_list_add_path(template, NULL) : 0;
+    undo_list_release();
+    return made;
+}
+
 uint64_t undo_list_add_process(pid_t pid)
 {
     char text[64];

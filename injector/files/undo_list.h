@@ -11,6 +11,7 @@
 #ifndef PERFJIT_UNDO_LIST_H
 #define PERFJIT_UNDO_LIST_H
 
+#include <stdbool.h>
 #include <stdint.h>
 #include <sys/types.h>
 
@@ -34,7 +35,11 @@ uint64_t undo_list_add(const char *name, const char *text);
  * it, as long as it is the same one; LATER: under that name, which it will get. */
 uint64_t undo_list_add_path(const char *path, const char *later);
 
-/* The same for process PID, a child: it is to be ended. */
+/* Make the directory TEMPLATE, as mkdtemp(3) does, and add it, as *NUMBER: a signal that ends this
+ * program waits meanwhile.  Returns false with errno if it can't be made. */
+bool undo_list_make_directory(char *template, uint64_t *number);
+
+/* Add process PID, a child: it is to be ended. */
 uint64_t undo_list_add_process(pid_t pid);
 
 /* NUMBER is undone, or is to stay.  0 is ignored. */

@@ -62,13 +62,12 @@ int dso_dir_open(struct dso_dir *dir, const char *path, bool own, struct finding
     char *temporary;
     if (asprintf(&temporary, "%s.XXXXXX", dir->path) < 0)
         return report_failure(findings, "out of memory");
-    if (!mkdtemp(temporary)) {
+    if (!undo_list_make_directory(temporary, &dir->undo)) {
         report_failure(findings, "%s: can't make it: %s", path, strerror(errno));
         free(temporary);
         return -1;
     }
     dir->temporary = temporary;
-    dir->undo = undo_list_add_path(temporary, NULL);
     dir->undo_in_place = undo_list_add_path(temporary, dir->path);
     dir->fd = open(temporary, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     return dir->fd < 0 ? report_failure(findings, "%s: %s", temporary, strerror(errno)) : 0;

@@ -132,13 +132,12 @@ int bench_folder_make(struct bench_folder *folder, const char *name, struct find
         folder->path = NULL;
         return report_failure(findings, "out of memory");
     }
-    if (!mkdtemp(folder->path)) {
+    if (!undo_list_make_directory(folder->path, &folder->undo)) {
         report_failure(findings, "%s: can't write it: %s", name, strerror(errno));
         free(folder->path);
         folder->path = NULL;
         return -1;
     }
-    folder->undo = undo_list_add_path(folder->path, NULL);
     return 0;
 }
 

@@ -115,15 +115,12 @@ int run_folder_make(struct run_folder *folder, const char *root, bool keep,
     free(parent);
     if (!path)
         return report_failure(findings, "out of memory");
-    undo_list_hold();
-    folder->path = mkdtemp(path);
-    folder->undo = folder->path ? undo_list_add_path(path, NULL) : 0;
-    undo_list_release();
-    if (!folder->path) {
+    if (!undo_list_make_directory(path, &folder->undo)) {
         fail(path, findings);
         free(path);
         return -1;
     }
+    folder->path = path;
     if (name_parts(folder, findings))
         return -1;
     return make_parts(folder) ? fail(path, findings) : 0;
