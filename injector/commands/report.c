@@ -3,7 +3,6 @@
 
 #include "injector/check/census/kept_census.h"
 #include "injector/profile/activity.h"
-#include "injector/profile/profile_moments.h"
 #include "injector/profile/report/function_table.h"
 #include "injector/profile/report/gprof_text.h"
 #include "injector/profile/report/group_table.h"
@@ -378,8 +377,7 @@ static void put_deopts(struct json_writer *json, const struct report_view *view,
     bool any = false;
     for (size_t i = 0; i < profile->deopt_count; i++) {
         const struct profile_deopt *deopt = &profile->deopts[i];
-        if (view->functions->of_frame[deopt->frame] != number ||
-            profile_deopt_thread(deopt, profile, &view->choice) == PROFILE_NOTHING)
+        if (!report_has_deopt(view, deopt, number))
             continue;
         if (!any)
             json_begin_array(json, "deopts");

@@ -98,7 +98,8 @@ static const char *read_load_fields(struct byte_cursor *cursor, struct jit_load 
 /* QUIRK_THREAD_ID_64.  CPython's struct on macOS is not packed, so 4 bytes of padding stand before
  * the tid.  Its vma is equal to its code_addr.  Its name, NUL and code fill the record.  A damaged
  * LOAD does not meet all of that by chance. */
-static bool read_load_of_long_tid(const struct byte_cursor *start, struct jit_load *load, uint64_t *quirks)
+static bool read_load_of_long_tid(const struct byte_cursor *start, struct jit_load *load,
+                                  uint64_t *quirks)
 {
     for (size_t pad_bytes = 0; pad_bytes <= 4; pad_bytes += 4) {
         struct byte_cursor cursor = *start;

@@ -2,7 +2,6 @@
 #include "injector/profile/report/function_table.h"
 
 #include "injector/profile/profile_calls.h"
-#include "injector/profile/profile_moments.h"
 #include "injector/text/plural.h"
 #include "injector/text/printable_text.h"
 
@@ -171,16 +170,14 @@ static bool is_a_name(const struct report_view *view, const char *name)
     return false;
 }
 
-/* The deopts of FUNCTION in the time and threads that are shown, into ORDER, which has room for
- * all; returns how many. */
+/* The deopts of FUNCTION into ORDER, which has room for all; returns how many. */
 static size_t find_deopts(const struct report_view *view, uint32_t function,
                           const struct profile_deopt **order)
 {
     const struct call_profile *profile = view->profile;
     size_t count = 0;
     for (size_t i = 0; i < profile->deopt_count; i++)
-        if (view->functions->of_frame[profile->deopts[i].frame] == function &&
-            profile_deopt_thread(&profile->deopts[i], profile, &view->choice) != PROFILE_NOTHING)
+        if (report_has_deopt(view, &profile->deopts[i], function))
             order[count++] = &profile->deopts[i];
     return count;
 }

@@ -5,7 +5,14 @@
 #include "injector/profile/report/report_view.h"
 #include "injector/text/json_writer.h"
 
-enum report_group { GROUP_PROCESS, GROUP_THREAD, GROUP_TIER, GROUP_RUNTIME, GROUP_KIND, REPORT_GROUPS };
+enum report_group {
+    GROUP_PROCESS,
+    GROUP_THREAD,
+    GROUP_TIER,
+    GROUP_RUNTIME,
+    GROUP_KIND,
+    REPORT_GROUPS
+};
 
 /* The group that WORD names; REPORT_GROUPS: none. */
 enum report_group report_group_named(const char *word);

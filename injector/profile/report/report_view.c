@@ -1,6 +1,7 @@
 /* See report_view.h. */
 #include "injector/profile/report/report_view.h"
 
+#include "injector/profile/profile_moments.h"
 #include "injector/profile/report/short_name.h"
 #include "injector/text/printable_text.h"
 
@@ -19,6 +20,13 @@ void report_put_share(const struct report_view *view, uint64_t value)
 static bool counts_time(const struct report_view *view)
 {
     return profile_weight_is_time(view->profile, view->choice.event, view->choice.weight);
+}
+
+bool report_has_deopt(const struct report_view *view, const struct profile_deopt *deopt,
+                      uint32_t function)
+{
+    return view->functions->of_frame[deopt->frame] == function &&
+           profile_deopt_thread(deopt, view->profile, &view->choice) != PROFILE_NOTHING;
 }
 
 const char *report_unit(const struct report_view *view)

@@ -27,6 +27,10 @@ void report_put_value(const struct report_view *view, uint64_t value);
 /* The name of FUNCTION, and in brackets where it is: file:line, or the module. */
 void report_put_function(const struct report_view *view, uint32_t function);
 
+/* Whether DEOPT is of FUNCTION, in the time and threads that are shown. */
+bool report_has_deopt(const struct report_view *view, const struct profile_deopt *deopt,
+                      uint32_t function);
+
 /* The unit's name, for the head of a column. */
 const char *report_unit(const struct report_view *view);
 
