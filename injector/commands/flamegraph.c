@@ -61,7 +61,7 @@ static error_t parse_option(int key, char *argument, struct argp_state *state)
     case ARGP_KEY_END:
         if (options->width && !options->svg)
             argp_error(state, "--width is for --svg: a page is as wide as its window");
-        return view_request_take(&options->request, key, argument, state);
+        /* fall through */
     default:
         return view_request_take(&options->request, key, argument, state);
     }

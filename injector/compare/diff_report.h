@@ -32,7 +32,7 @@ void diff_report_put_change(FILE *stream, const struct diff_report *report, doub
 /* Put the change of ROW in percent, or that it is new, or vanished. */
 void diff_report_put_share(FILE *stream, const struct compared_row *row);
 
-/* The name of function number NUMBER. */
+/* String NUMBER of the set: of a function, a line or an instruction. */
 const char *diff_report_string(const struct diff_report *report, uint32_t number);
 
 void diff_report_free(struct diff_report *report);

@@ -1,5 +1,5 @@
-/* The registers of the machine that this is compiled for, by DWARF's numbers.  A new machine has its
- * part here, and in machine.c; table_program.c has the code that other unwinders run. */
+/* The registers of the machine that this is compiled for, by DWARF's numbers.  A new machine has
+ * its part here, and in machine.c; table_program.c has the code that other unwinders run. */
 #ifndef JITUNWIND_MACHINE_H
 #define JITUNWIND_MACHINE_H
 

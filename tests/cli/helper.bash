@@ -138,12 +138,8 @@ record_sound() {
 
 # jq 1.6 calls an input without values true; it comes from a command that failed.
 jq() {
-    local said status=0 word
-    for word; do
-        [[ $word != -e && $word != -[a-z]e ]] || break
-        word=
-    done
-    if [ -z "${word:-}" ]; then
+    local said status=0
+    if [[ " $* " != *' -e '* ]]; then
         command jq "$@"
         return
     fi

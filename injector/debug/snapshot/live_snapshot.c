@@ -200,7 +200,7 @@ static void read_name(struct snapshot *snapshot)
 
 /* ---- The whole ---- */
 
-static int no_memory(const struct snapshot *snapshot, struct findings *findings)
+static int nothing_mapped(const struct snapshot *snapshot, struct findings *findings)
 {
     return report_failure(
         findings, "process %" PRIu32 ": nothing is mapped in it: it has ended, or is the kernel's",
@@ -212,7 +212,7 @@ static int fail(const struct snapshot *snapshot, struct findings *findings)
     const int cause = errno;
     const bool is_refused = cause == EPERM || cause == EACCES;
     if (is_refused && !live_process_goes_on(snapshot->pid)) /* a zombie can't be debugged */
-        return no_memory(snapshot, findings);
+        return nothing_mapped(snapshot, findings);
     const char *advice =
         is_refused ? ": another program debugs it already, or it is another user's" : "";
     return report_failure(findings, "process %" PRIu32 ": can't read it: %s%s", snapshot->pid,
@@ -241,7 +241,7 @@ static int take(struct snapshot *snapshot, bool stacks, struct findings *finding
         copy_stack(snapshot, &snapshot->threads[i]);
     }
     if (!snapshot->map_count)
-        return no_memory(snapshot, findings);
+        return nothing_mapped(snapshot, findings);
     return 0;
 }
 

@@ -3,15 +3,14 @@
 
 const sideNames = ["base", "new"];
 
-function sidesOf({ sides }) {
-    return sides.map((side) => ({ runs: side.runs, node: Int32Array.from(side.node), weight: Float64Array.from(side.weight), times: timesOf(side) }));
+function sidesOf(profile) {
+    return profile.opened = profile.opened || profile.sides.map((side) => ({ runs: side.runs, node: Int32Array.from(side.node), weight: Float64Array.from(side.weight), times: timesOf(side) }));
 }
 
 // PROFILE, a difference, of the RANGES of its sides alone (NULL: all of the side's time). What differs there is not judged.
 function differenceWithin(profile, ranges) {
     const { parent } = profile.nodes, count = parent.length;
-    profile.opened = profile.opened || sidesOf(profile);
-    const [base, now] = profile.opened.map(({ runs, node, weight, times }, side) => {
+    const [base, now] = sidesOf(profile).map(({ runs, node, weight, times }, side) => {
         const own = new Float64Array(count), [from, to] = ranges[side] || [-Infinity, Infinity];
         for (let i = 0; i < node.length; i++) if (times[i] >= from && times[i] < to) own[node[i]] += weight[i] / runs;
         return own;
@@ -25,9 +24,8 @@ function differenceWithin(profile, ranges) {
 
 // Both sides as threads along time, for the strip.
 function sidesAsThreads(profile) {
-    profile.opened = profile.opened || sidesOf(profile);
-    const joined = (column) => profile.opened.flatMap((side) => Array.from(side[column])), times = joined("times");
-    const thread = profile.opened.flatMap(({ node }, side) => new Array(node.length).fill(side));
+    const opened = sidesOf(profile), joined = (column) => opened.flatMap((side) => Array.from(side[column])), times = joined("times");
+    const thread = opened.flatMap(({ node }, side) => new Array(node.length).fill(side));
     const last = times.reduce((most, time) => Math.max(most, time), 0);
     return { ...profile, threads: { pid: [0, 0], tid: [0, 1], name: [0, 0], process: [0, 0] }, waiting: null, activities: undefined, start: undefined, lanes: null, first: 0, last: last + 1, times,
         samples: { node: joined("node"), thread, weight: joined("weight") } };
