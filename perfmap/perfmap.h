@@ -149,7 +149,7 @@ PERFMAP_API int perfmap_add_on(struct perfmap *map, uint64_t addr, uint64_t size
  *
  * Fork: a child that adds gets a map of its own, perf-<child pid>.map in the same directory, and
  * the parent's is not touched, except by the line of a call that a signal handler interrupted to
- * fork. While one thread of the child creates the map, others wait, at most 0.1 s and once in the
+ * fork.  While one thread of the child creates the map, others wait, at most 0.1 s and once in the
  * child's life.  If that thread is stopped, they return -EAGAIN.  Between vfork and exec the line
  * goes to the parent's map.
  *
