@@ -34,12 +34,17 @@ print(len(chosen), sum(chosen))
 END
 }
 
-# views FORM WORD...: the same by each view, with these options; they must agree.
+# reported FORM WORD...: the same by report, with these options.
+reported() {
+    perfjit report -q --json "${@:2}" "$1" | jq -r '"\(.samples) \(.total)"'
+}
+
+# views FORM WORD...: the same by each view; they must agree.
 views() {
     local form=$1 report ms=1
     shift
     [[ " $(awk '{ print $5 }' $form.lines | sort -u | xargs) " != *-clock* ]] || ms=1000000 # profiler.firefox.com has times in ms
-    report=$(perfjit report -q --json "$@" $form | jq -r '"\(.samples) \(.total)"')
+    report=$(reported $form "$@")
     perfjit flamegraph -q "$@" -o choice.html $form
     same <(data choice.html | jq -r '"\(.samples.weight | length) \(.samples.weight | add)"') <(echo "$report") >&2 || return
     same <(perfjit export -q -f folded --weight period "$@" $form | awk '{ n += $NF } END { printf "%.0f\n", n }') <(echo "${report#* }") >&2 || return
@@ -54,15 +59,16 @@ views() {
         event=$(awk 'NR == 1 { print $5 }' $form.lines)
         length=$(awk '{ t = $3 + 0; if (!a || t < a) a = t; if (t > b) b = t } END { printf "%.9f", (b - a) / 1e9 }' $form.lines)
         at() { awk -v length_s="$length" -v share="$1" 'BEGIN { printf "%.9f", length_s * share }'; }
+        [ $form = fp ] && by=views || by=reported
         [ "$(views $form --time 0-)" = "$(sums $form "$event" True)" ]
-        [ "$(views $form --time "$(at 0.2)-$(at 0.5)")" = "$(sums $form "$event" True "$(at 0.2)" "$(at 0.5)")" ]
-        [ "$(views $form --time 20%-50%)" = "$(sums $form "$event" True "$(at 0.2)" "$(at 0.5)")" ]
-        [ "$(views $form --time "-$(at 0.3)")" = "$(sums $form "$event" True 0 "$(at 0.3)")" ]
-        [ "$(views $form --time 90%-100%)" = "$(sums $form "$event" True "$(at 0.9)" 1e9)" ]
+        [ "$($by $form --time "$(at 0.2)-$(at 0.5)")" = "$(sums $form "$event" True "$(at 0.2)" "$(at 0.5)")" ]
+        [ "$($by $form --time 20%-50%)" = "$(sums $form "$event" True "$(at 0.2)" "$(at 0.5)")" ]
+        [ "$($by $form --time "-$(at 0.3)")" = "$(sums $form "$event" True 0 "$(at 0.3)")" ]
+        [ "$($by $form --time 90%-100%)" = "$(sums $form "$event" True "$(at 0.9)" 1e9)" ]
         # A sample at the end of a range is in the next one.
         exact=$(awk '{ print $3 }' $form.lines | sort -n | awk 'NR == 1 { first = $1 } NR == 60 { printf "%.9f", ($1 - first) / 1e9 }')
-        [ "$(views $form --time "-$exact")" = "$(sums $form "$event" True 0 "$exact")" ]
-        [ "$(views $form --time "$exact-")" = "$(sums $form "$event" True "$exact")" ]
+        [ "$($by $form --time "-$exact")" = "$(sums $form "$event" True 0 "$exact")" ]
+        [ "$($by $form --time "$exact-")" = "$(sums $form "$event" True "$exact")" ]
         total=0
         for tenth in {0..9}; do
             part=$(perfjit report -q --json --time "$((tenth * 10))%-$((tenth * 10 + 10))%" $form | jq .total)

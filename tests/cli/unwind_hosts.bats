@@ -27,10 +27,11 @@ END
     command -v musl-gcc >/dev/null || return 0
     mkdir kernel
     ln -s /usr/include/linux /usr/include/asm-generic "/usr/include/$(gcc -print-multiarch)/asm" kernel
-    local musl=(musl-gcc -idirafter kernel -std=gnu11 -D_GNU_SOURCE -O2 "-I$top" -DJITUNWIND_STATIC "$top/tests/producers/unwind_hosts.c"
-        "$BUILD/dist/jitunwind.c" -pthread -Wl,--eh-frame-hdr) # musl-gcc leaves that out
-    "${musl[@]}" -static -o musl_static
-    "${musl[@]}" -o musl
+    musl-gcc -idirafter kernel -std=gnu11 -D_GNU_SOURCE -O2 "-I$top" -DJITUNWIND_STATIC -fPIE -c \
+        "$top/tests/producers/unwind_hosts.c" "$BUILD/dist/jitunwind.c"
+    # musl-gcc leaves the search table out.
+    musl-gcc -pthread -Wl,--eh-frame-hdr -static -o musl_static unwind_hosts.o jitunwind.o
+    musl-gcc -pthread -Wl,--eh-frame-hdr -pie -o musl unwind_hosts.o jitunwind.o
     musl-gcc -shared -fPIC -O2 -fomit-frame-pointer -Wl,--eh-frame-hdr -o musl_plugin.so plugin.c
 }
 

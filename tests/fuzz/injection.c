@@ -23,13 +23,11 @@ static int plan(struct run *run)
             unwind_tables_place(&run->plan, recorded->processes.items, (uint32_t)i,
                                 &recorded->findings))
             return -1;
-    const struct recording_merge_request request = {&recorded->records,
-                                                    &recorded->processes,
-                                                    recorded->timelines,
-                                                    &run->plan,
-                                                    "/tmp/fuzz.dso",
-                                                    NULL,
-                                                    NULL};
+    const struct recording_merge_request request = {.records = &recorded->records,
+                                                    .processes = &recorded->processes,
+                                                    .timelines = recorded->timelines,
+                                                    .plan = &run->plan,
+                                                    .dso_dir = "/tmp/fuzz.dso"};
     return recording_merge_plan(&run->merge, &request, &recorded->findings);
 }
 
