@@ -77,7 +77,9 @@ endif
 # gcc alone brings the shared runtime, and no link to it.
 CXX_RUNTIME   := $(wildcard $(shell $(CC) -print-file-name=libsupc++.a)) \
                  $(if $(wildcard $(shell $(CC) -print-file-name=libstdc++.so)),-lstdc++,-l:libstdc++.so.6)
-INJECTOR_LIBS := -ldw -lelf -ljansson -lxxhash -lzstd -llzma -lz $(CXX_RUNTIME) -lm
+# musl has no argp: Alpine's argp-standalone.
+ARGP          := $(if $(wildcard $(shell $(CC) -print-file-name=libargp.a)),-largp)
+INJECTOR_LIBS := -ldw -lelf -ljansson -lxxhash -lzstd -llzma -lz $(ARGP) $(CXX_RUNTIME) -lm
 
 JITDUMP_SRC  := $(wildcard jitdump/*.c jitdump/*/*.c)
 PERFMAP_SRC  := $(wildcard perfmap/*.c)

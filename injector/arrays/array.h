@@ -83,6 +83,8 @@ enum { HEAP_BLOCK_BYTES = 8 << 20 };
  * It prepares free heap memory for them; for that moment this memory is one block. */
 static inline void arrays_expect(size_t bytes)
 {
+    /* musl has no such choice: there a large block is always a mapping. */
+#ifdef M_MMAP_THRESHOLD
     enum { MAX_BYTES = 31 << 20 }; /* the largest threshold of glibc is 32 MB */
     size_t expected = bytes < MAX_BYTES ? bytes : MAX_BYTES;
     mallopt(M_MMAP_THRESHOLD, MAX_BYTES + 1);
@@ -91,6 +93,9 @@ static inline void arrays_expect(size_t bytes)
     if (room)
         array_in_large_pages(room, expected);
     free(room);
+#else
+    (void)bytes;
+#endif
 }
 
 /* Room for WANTED items in all, where the number is roughly known: no copying while the array

@@ -65,12 +65,21 @@ static void put_end(const struct thread_stacks *stacks)
            remedy ? "; " : "", remedy ? remedy : "");
 }
 
+static void put_signal(int number)
+{
+#ifdef __GLIBC__
+    const char *name = sigabbrev_np(number);
+    printf(name ? ", SIG%s" : ", a signal", name);
+#else /* musl has descriptions only */
+    printf(", %s", strsignal(number));
+#endif
+}
+
 void stack_report_text(const struct thread_stacks *stacks, const struct snapshot_thread *thread)
 {
-    const char *signal = thread->signal ? sigabbrev_np((int)thread->signal) : NULL;
     printf("Thread %" PRIu32, thread->tid);
     if (thread->signal)
-        printf(signal ? ", SIG%s" : ", a signal", signal);
+        put_signal((int)thread->signal);
     fputs(":\n", stdout);
     for (size_t i = 0; i < stacks->count; i++)
         put_frame(&stacks->frames[i], i);
