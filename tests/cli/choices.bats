@@ -104,12 +104,12 @@ print(time.strftime("%H:%M:%S", time.localtime(ns // 10**9)) + ".%09d" % (ns % 1
     other=$(awk '$1 != $2 { print $2 }' node.lines | sort | uniq -c | sort -rn | awk 'NR == 1 { print $2 }')
     [ -n "$other" ]
     [ "$(views node --thread "$pid")" = "$(sums node "$event" "tid == '$pid'")" ]
-    [ "$(views node --thread "$other")" = "$(sums node "$event" "tid == '$other'")" ]
+    [ "$(reported node --thread "$other")" = "$(sums node "$event" "tid == '$other'")" ]
     name=$(awk -v tid="$other" '$2 == tid { $1 = $2 = $3 = $4 = $5 = ""; sub(/^ */, ""); print }' node.lines | tail -1)
     [ "$(views node --thread "$name")" = "$(sums node "$event" "comm == '$name'")" ]
-    [ "$(views node --thread "${name:0:3}*")" = "$(sums node "$event" "comm.startswith('${name:0:3}')")" ]
-    [ "$(views node --process "$pid" --time 20%-)" = "$(views node --time 20%- --pid "$pid")" ]
-    [ "$(views node --process node)" = "$(sums node "$event" True)" ]
+    [ "$(reported node --thread "${name:0:3}*")" = "$(sums node "$event" "comm.startswith('${name:0:3}')")" ]
+    [ "$(views node --process "$pid" --time 20%-)" = "$(reported node --time 20%- --pid "$pid")" ]
+    [ "$(reported node --process node)" = "$(sums node "$event" True)" ]
     run --separate-stderr perfjit report --thread nobody node
     exits 1
     says "node: has no samples of that thread: 'nobody'; it has: "

@@ -119,7 +119,7 @@ same_dumps() {
 @test "included into another C file: after system headers, after their own, all three, twice, beside the same names" {
     local library standard header
     for library in jitdump perfmap; do
-        for standard in gnu11 gnu17 c11; do
+        for standard in gnu11 c11; do
             printf '#include <stdio.h>\n#include <stdlib.h>\n#include <string.h>\n' >unity.c
             [ $standard = c11 ] || printf '#include <%s.h>\n' fcntl sys/mman sys/stat pthread signal time unistd >>unity.c
             printf '#include "%s.c"\nint main(void) { return 0; }\n' $library >>unity.c
@@ -128,7 +128,7 @@ same_dumps() {
             gcc -std=$standard "${warnings[@]}" -I"$dist" -fsyntax-only unity.c
         done
         # The last one, and what the optimizer notices.
-        gcc -std=$standard "${warnings[@]}" -O2 -D_FORTIFY_SOURCE=2 -I"$dist" -o unity unity.c -pthread
+        gcc -std=$standard "${warnings[@]}" -O1 -D_FORTIFY_SOURCE=2 -I"$dist" -o unity unity.c -pthread
     done
     printf '#include <time.h>\n#include "jitdump.c"\n' >late.c
     run gcc -std=c11 -I"$dist" -fsyntax-only late.c
