@@ -25,6 +25,8 @@ all) TAGS='live both all' BRIEF= RECORDINGS=live ;;
 esac
 # A bats test runs if it matches one of TAGS.  BRIEF: sweeps take few steps.  RECORDINGS: cli/helper.bash.  cmocka's units write TAP, too.
 export TAGS BRIEF RECORDINGS CMOCKA_MESSAGE_OUTPUT=TAP
+# python3 may be a script that looks for one, as pyenv's: eight times as slow, and tests call it a thousand times.
+python=$(python3 -c 'import sys; print(sys.executable)') && PATH=${python%/*}:$PATH
 RESULTS=$(mktemp -d) || exit 1
 export RESULTS KEPT=$BUILD/unstable
 trap 'rm -rf "$RESULTS"' EXIT
