@@ -33,15 +33,24 @@ trap 'rm -rf "$RESULTS"' EXIT
 rm -rf "$KEPT"
 began=$SECONDS
 
+# few_kernel_symbols: enough for most tests, which read them often; all of them take 0.15 s each time.  A user who may not see
+# addresses has none.
+few_kernel_symbols() {
+    awk '$2 ~ /[Tt]/ && $3 ~ /^(_text|_stext|_etext|do_syscall_64|schedule)$/ && $1 !~ /^0*$/' /proc/kallsyms
+}
+
 if [ "$level" = check ]; then
     # perf events are not used, and no test shall come to need them unseen.
     mkdir "$RESULTS/programs" && tar -xJf tests/recordings/programs.tar.xz -C "$RESULTS/programs" || exit 1
     export RECORDED_PROGRAMS=$RESULTS/programs
+    # A recording may be of this very kernel.
+    kernel=$(perf buildid-list -k 2>/dev/null) && [ -n "$kernel" ] && mkdir -p "$RESULTS/.debug/[kernel.kallsyms]/$kernel" &&
+        few_kernel_symbols >"$RESULTS/.debug/[kernel.kallsyms]/$kernel/kallsyms"
     chmod -R a+rX "$RESULTS"
 else
-    # Few of the kernel's symbols, for perf script and perf report: see cli/helper.bash.  A user who may not see addresses has none.
+    # For perf script and perf report: see cli/helper.bash.
     KERNEL_SYMBOLS=$RESULTS/kernel_symbols
-    awk '$2 ~ /[Tt]/ && $3 ~ /^(_text|_stext|_etext|do_syscall_64|schedule)$/ && $1 !~ /^0*$/' /proc/kallsyms >"$KERNEL_SYMBOLS"
+    few_kernel_symbols >"$KERNEL_SYMBOLS"
     [ ! -s "$KERNEL_SYMBOLS" ] || export KERNEL_SYMBOLS
     chmod 711 "$RESULTS"
 fi
