@@ -138,8 +138,8 @@ RISCV64    := $(patsubst tests/producers/%.c,$(BUILD)/riscv64/%,$(RISCV64_SRC))
 STATIC     := $(patsubst %,$(BUILD)/static/%,unwind_shapes tinyjit thread_turns)
 BENCH      := $(patsubst bench/%.c,$(BUILD)/bench/%,$(wildcard bench/*.c))
 
-.PHONY: all agents libraries dist demo check check-live check-all check-tests live-tests both-builds tests mutants recordings \
-        check-new-perf setup-build setup-demo setup-check setup-live setup-runtimes bench bench-quick bench-diff bench-diff-quick \
+.PHONY: all agents libraries dist demo check check-live check-all check-tests live-tests both-builds plain-build sanitized-build \
+        tests mutants recordings check-new-perf setup-build setup-demo setup-check setup-live setup-runtimes bench bench-quick bench-diff bench-diff-quick \
         docs-pictures fuzz fuzzers torture tsan install install-command install-libraries uninstall manuals library-manuals \
         static tarball deb clean format rooms FORCE
 .DELETE_ON_ERROR:
@@ -458,9 +458,13 @@ check-all: setup-live
 	@$(MAKE) --no-print-directory bench-quick
 	@$(MAKE) --no-print-directory bench-diff-quick
 
+# Beside each other: what one links last leaves a processor to the other.
 both-builds:
-	@$(MAKE) --no-print-directory -j$(shell nproc) check-tests
-	@$(MAKE) --no-print-directory -j$(shell nproc) check-tests BUILD=$(BUILD)/sanitized SANITIZE=address,undefined
+	@$(MAKE) --no-print-directory -j$(shell nproc) plain-build sanitized-build
+plain-build:
+	@$(MAKE) --no-print-directory check-tests
+sanitized-build:
+	@$(MAKE) --no-print-directory check-tests BUILD=$(BUILD)/sanitized SANITIZE=address,undefined
 
 # Record anew what tests/recordings holds: all of it, or FILES="one.bats other.bats".  Needs root and perf events.
 recordings: setup-live
