@@ -244,6 +244,29 @@ static void test_what_is_not_known_stays_the_interpreter(void **state)
     end_walk();
 }
 
+static void test_a_function_that_was_logged_late_is_told_by_its_place(void **state)
+{
+    (void)state;
+    const uint64_t second_ns = 1000000000;
+    put_frame(10, F, G_AT + 3, 20);
+    put_frame(20, NATIVE, F_AT + 60, 30);
+    put_frame(30, G, F_AT + 40, 40);
+    put_frame(40, F, F_AT + 1, 0);
+    words[40] = words[41] = 0;
+    add(F, 600, "next, which never ran [interpreted]", F_AT + 40, 10);
+    add(F, 500 + second_ns, "late [interpreted]", G_AT, G_BYTES);
+    add(NATIVE, 500 + second_ns, "behind native [interpreted]", F_AT + 60, 10);
+    add(G, 501 + second_ns, "too late [interpreted]", F_AT + 40, 10);
+    begin_walk();
+    walk(10, 0, sizeof words);
+    assert_int_equal(walker.ip_count, 4);
+    assert_frame(0, "late [interpreted]", 3);
+    assert_frame(1, "behind native [interpreted]", 1);
+    assert_frame(2, "Interpreter", 0x100 + 20 - 1); /* g had the memory before, or will have it */
+    assert_frame(3, "f [interpreted]", 2);
+    end_walk();
+}
+
 static void test_a_stack_that_is_too_short_for_the_words(void **state)
 {
     (void)state;
@@ -326,6 +349,7 @@ int main(void)
         FRAME_TEST(test_a_chain_by_name_with_its_places),
         FRAME_TEST(test_a_register_counts_for_its_function_alone),
         FRAME_TEST(test_what_is_not_known_stays_the_interpreter),
+        FRAME_TEST(test_a_function_that_was_logged_late_is_told_by_its_place),
         FRAME_TEST(test_a_stack_that_is_too_short_for_the_words),
         FRAME_TEST(test_frames_in_a_circle_end),
         FRAME_TEST(test_only_what_stacks_have_gets_addresses),

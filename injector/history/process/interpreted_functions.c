@@ -43,8 +43,9 @@ int interpreted_functions_note(struct code_log *log, const uint8_t *stack, uint6
         memcpy(&word, stack + at, sizeof word);
         struct interpreted_function *function =
             word - low <= high - low ? interpreted_code_find(code, word, time_ns) : NULL;
-        if (function && function->shown == NOT_SHOWN && show(log, function))
-            return -1;
+        for (; function; function = interpreted_code_late(code, function, time_ns))
+            if (function->shown == NOT_SHOWN && show(log, function))
+                return -1;
     }
     return 0;
 }

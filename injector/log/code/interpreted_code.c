@@ -9,6 +9,9 @@
 
 #include <string.h>
 
+/* How long a runtime's agent may take until it tells of a function. */
+#define LATE_NS UINT64_C(1000000000)
+
 /* ---- Adding ---- */
 
 int interpreted_code_add_interpreter(struct interpreted_code *code,
@@ -77,6 +80,18 @@ struct interpreted_function *interpreted_code_find(const struct interpreted_code
         return &functions[behind - 1];
     return behind < code->count && functions[behind].record.function == word ? &functions[behind]
                                                                              : NULL;
+}
+
+struct interpreted_function *interpreted_code_late(const struct interpreted_code *code,
+                                                   struct interpreted_function *function,
+                                                   uint64_t time_ns)
+{
+    struct interpreted_function *next = function + 1;
+    return next < code->functions + code->count &&
+                   next->record.function == function->record.function &&
+                   (next->time_ns <= time_ns || next->time_ns - time_ns <= LATE_NS)
+               ? next
+               : NULL;
 }
 
 /* ---- Addresses ---- */

@@ -2,7 +2,8 @@
  *
  * A frame of the interpreter has the word that stands for its function.  Memory is used again, so a
  * word stands for one function after another; the newest one counts.  The first one also counts for
- * earlier frames: the runtime knew it before it was logged.
+ * earlier frames: the runtime knew it before it was logged.  Others may be logged late, too: then
+ * the place in the function that a frame has tells them apart.
  *
  * A function that is to be seen has addresses of its own, one for each position in it, at which
  * nothing else is.  The log then has a jit_function there, and a call chain can name it. */
@@ -58,6 +59,11 @@ const struct jit_interpreter *interpreted_code_interpreter(const struct interpre
 /* The function that WORD stood for at TIME_NS, or NULL. */
 struct interpreted_function *interpreted_code_find(const struct interpreted_code *code,
                                                    uint64_t word, uint64_t time_ns);
+
+/* The next one that FUNCTION's word stood for, if it may have been there at TIME_NS already. */
+struct interpreted_function *interpreted_code_late(const struct interpreted_code *code,
+                                                   struct interpreted_function *function,
+                                                   uint64_t time_ns);
 
 /* How many bytes of addresses FUNCTION needs, and the one for POSITION, the address of an
  * instruction; of another address: one that has no line. */
