@@ -156,7 +156,8 @@ JDK   := $(patsubst %/include/jvmti.h,%,$(firstword $(JVMTI)))
 JAVA_AGENT     := $(BUILD)/libperfjit-java.so
 JAVA_AGENT_SRC := $(wildcard agents/java/*.c)
 # These know nothing of Java's headers: units test them.
-JAVA_AGENT_OWN := $(patsubst %,agents/java/%.c,agent_options code_table frame_tables interpreter_layout method_text vm_structs)
+JAVA_AGENT_OWN := $(patsubst %,agents/java/%.c,agent_options code_table frame_tables interpreter_layout method_text)
+JAVA_CODE_OWN  := $(patsubst %,agents/java/%.c,told_code untold_code vm_structs)
 AGENTS         := $(if $(JDK),$(JAVA_AGENT))
 agents: $(AGENTS)
 	@$(if $(JDK),:,echo 'No JDK: the agent for Java is left out (apt-get install default-jdk-headless or set JAVA_HOME)')
@@ -285,6 +286,7 @@ $(BUILD)/tests/%_test: $(BUILD)/tests/unit/%_test.o $(PRODUCT) $(LIBJITUNWIND)
 	$(call brief,LD,$@)$(CC) -pthread $(ALL_LDFLAGS) -o $@ $^ -lcmocka $(INJECTOR_LIBS)
 
 $(BUILD)/tests/java_agent_test: $(call objects,$(JAVA_AGENT_OWN))
+$(BUILD)/tests/java_code_test: $(call objects,$(JAVA_CODE_OWN))
 
 # C++ is what throws.
 $(BUILD)/tests/jitunwind_exceptions_test: $(BUILD)/tests/unit/throwing.o

@@ -12,6 +12,7 @@
 #include "agents/java/interpreted_methods.h"
 #include "agents/java/java_method.h"
 #include "agents/java/method_text.h"
+#include "agents/java/untold_code.h"
 #include "agents/java/vm_structs.h"
 #include "jitdump/format/jitdump_format.h"
 #include "jitdump/interpreted.h"
@@ -28,6 +29,12 @@
 /* Asked for by another process, which waits for it. */
 enum { POLL_MS = 50, END_MS = 1000, FINISH_MS = 500 };
 
+/* A walk through the code heaps finds code that ran before: readers let it have run for a second.
+ * With many methods there, walks are fewer, and take that part of a processor. */
+enum { WALK_MS = 200, WALK_PART = 500 };
+
+#define NS_OF_MS UINT64_C(1000000)
+
 static struct agent {
     JavaVM *vm;
     jvmtiEnv *jvmti; /* NULL: the agent is not loaded */
@@ -36,7 +43,9 @@ static struct agent {
     struct vm_structs structs;
     pthread_mutex_t lock;
     struct code_table table; /* under LOCK */
-    atomic_bool logs;        /* events are on */
+    struct untold_code untold;
+    uint64_t next_walk_ns; /* the agent's thread's */
+    atomic_bool logs;      /* events are on */
     atomic_bool ends;
     atomic_uint inside; /* calls that may use DUMP */
     /* Of the interpreter: its code, once an event has said so, and its frames.  What is not known
@@ -45,7 +54,7 @@ static struct agent {
     struct interpreter_layout layout;
     atomic_bool interprets;          /* the layout is known */
     bool is_measured, wants_methods; /* the agent's thread's */
-} agent = {.lock = PTHREAD_MUTEX_INITIALIZER};
+} agent = {.lock = PTHREAD_MUTEX_INITIALIZER, .untold.lock = PTHREAD_MUTEX_INITIALIZER};
 
 /* Every use of the dump stands between these: it is closed when nobody is inside. */
 static bool begin_use(void)
@@ -65,6 +74,13 @@ static void end_use(void)
 static void wait_ms(long ms)
 {
     nanosleep(&(struct timespec){ms / 1000, ms % 1000 * 1000000}, NULL);
+}
+
+static uint64_t clock_ns(clockid_t clock)
+{
+    struct timespec now;
+    clock_gettime(clock, &now);
+    return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
 }
 
 /* ---- Code ---- */
@@ -236,6 +252,8 @@ static void JNICALL on_dynamic_code(jvmtiEnv *jvmti, const char *name, const voi
     if (size <= 0 || !begin_use())
         return;
     note_interpreter(name, (uint64_t)(uintptr_t)addr, (uint64_t)size);
+    untold_code_note(&agent.untold, (uint64_t)(uintptr_t)addr,
+                     (uint64_t)(uintptr_t)addr + (uint64_t)size);
     struct jitdump_cfi *cfi = jitdump_cfi_new(JITDUMP_HOST_ARCH);
     char *text = without_shape(name);
     added.name = text ? text : name;
@@ -256,12 +274,10 @@ static void JNICALL on_dynamic_code(jvmtiEnv *jvmti, const char *name, const voi
 static bool goes_on(void)
 {
     static uint64_t end_ns; /* the agent's thread's */
-    struct timespec now;
     if (!atomic_load(&agent.ends))
         return true;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    const uint64_t now_ns = (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
-    end_ns = end_ns ? end_ns : now_ns + FINISH_MS * UINT64_C(1000000);
+    const uint64_t now_ns = clock_ns(CLOCK_MONOTONIC);
+    end_ns = end_ns ? end_ns : now_ns + FINISH_MS * NS_OF_MS;
     return now_ns < end_ns;
 }
 
@@ -324,6 +340,19 @@ static void log_methods(JNIEnv *jni)
     interpreted_methods_add_all(&methods, jni, goes_on);
 }
 
+/* ---- Code without events ---- */
+
+static void walk(void)
+{
+    const uint64_t begin_ns = clock_ns(CLOCK_MONOTONIC);
+    if (begin_ns < agent.next_walk_ns || !jitdump_is_on(agent.dump))
+        return;
+    const uint64_t used_ns = clock_ns(CLOCK_THREAD_CPUTIME_ID);
+    untold_code_log(&agent.untold, &agent.structs, agent.dump, false);
+    const uint64_t pause_ns = WALK_PART * (clock_ns(CLOCK_THREAD_CPUTIME_ID) - used_ns);
+    agent.next_walk_ns = begin_ns + (pause_ns > WALK_MS * NS_OF_MS ? pause_ns : WALK_MS * NS_OF_MS);
+}
+
 /* ---- On and off ---- */
 
 static void set_events(jvmtiEventMode mode)
@@ -356,6 +385,7 @@ static void poll_dump(void)
     pthread_mutex_lock(&agent.lock);
     code_table_free(&agent.table);
     pthread_mutex_unlock(&agent.lock);
+    untold_code_free(&agent.untold);
 }
 
 /* The agent's thread: nothing else in a JVM runs now and then. */
@@ -365,6 +395,7 @@ static void JNICALL serve(jvmtiEnv *jvmti, JNIEnv *jni, void *user)
     (void)user;
     while (begin_use()) {
         poll_dump();
+        walk();
         if (agent.wants_methods)
             log_methods(jni);
         end_use();
@@ -403,8 +434,11 @@ static void JNICALL on_end(jvmtiEnv *jvmti, JNIEnv *jni)
         return;
     for (long ms = 0; atomic_load(&agent.inside) && ms < END_MS; ms++)
         wait_ms(1);
-    if (atomic_load(&agent.inside) == 0)
-        jitdump_close(agent.dump);
+    if (atomic_load(&agent.inside))
+        return;
+    if (jitdump_is_on(agent.dump))
+        untold_code_log(&agent.untold, &agent.structs, agent.dump, true);
+    jitdump_close(agent.dump);
 }
 
 /* ---- Loading ---- */

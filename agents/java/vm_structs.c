@@ -8,11 +8,14 @@
  */
 #include "agents/java/vm_structs.h"
 
+#include "jitdump/guest/code_probe.h"
+
+#include <ctype.h>
 #include <dlfcn.h>
 #include <stdlib.h>
 #include <string.h>
 
-enum { FREE_SEGMENT = 0xff, HEAPS_MOST = 16, FRAME_BYTES_MOST = 1 << 20 };
+enum { FREE_SEGMENT = 0xff, HEAPS_MOST = 16, FRAME_BYTES_MOST = 1 << 20, FIRST_CAPACITY = 1024 };
 
 /* ---- The tables ---- */
 
@@ -39,9 +42,9 @@ static uint32_t type_bytes(const char *text, bool *is_signed)
         const char *text;
         uint32_t bytes;
         bool is_signed;
-    } types[] = {{"int", 4, true},       {"u2", 2, false},   {"int16_t", 2, true},
-                 {"CompLevel", 1, true}, {"bool", 1, false}, {"address", 8, false},
-                 {"u1", 1, false}};
+    } types[] = {{"int", 4, true},       {"u2", 2, false},     {"int16_t", 2, true},
+                 {"CompLevel", 1, true}, {"bool", 1, false},   {"address", 8, false},
+                 {"u1", 1, false},       {"size_t", 8, false}, {"uint32_t", 4, false}};
     *is_signed = false;
     if (!text)
         return 0;
@@ -133,6 +136,7 @@ static void read_fields(struct vm_structs *structs, const struct struct_table *t
                   {&structs->space_low, "VirtualSpace", "_low"},
                   {&structs->space_high, "VirtualSpace", "_high"},
                   {&structs->block_used, "HeapBlock::Header", "_used"},
+                  {&structs->block_length, "HeapBlock::Header", "_length"},
                   {&structs->name, "CodeBlob", "_name"},
                   {&structs->size, "CodeBlob", "_size"},
                   {&structs->code_begin, "CodeBlob", "_code_begin"},
@@ -178,6 +182,7 @@ void vm_structs_read(struct vm_structs *structs, const void *function)
     if (table.entries && table.stride) {
         read_fields(structs, &table);
         structs->block_bytes = find_size(libjvm, "HeapBlock");
+        structs->blob_bytes = find_size(libjvm, "CodeBlob");
         structs->constants_bytes = find_size(libjvm, "ConstantPool");
         structs->method_bytes = find_size(libjvm, "Method");
         structs->const_method_bytes = find_size(libjvm, "ConstMethod");
@@ -189,6 +194,9 @@ void vm_structs_read(struct vm_structs *structs, const void *function)
 }
 
 /* ---- Code ---- */
+
+/* The names of compiled methods' blobs. */
+static const char *const method_names[] = {"nmethod", "native nmethod"};
 
 /* The FIELD of the struct at BASE; 0 where there is none. */
 static uint64_t value(uint64_t base, const struct vm_field *field)
@@ -246,6 +254,18 @@ static uint64_t blob_of(const struct vm_structs *structs, uint64_t addr)
                                                                    : 0;
 }
 
+static void read_code_range(const struct vm_structs *structs, uint64_t blob, uint64_t *begin,
+                            uint64_t *end)
+{
+    if (structs->code_begin.bytes) {
+        *begin = value(blob, &structs->code_begin);
+        *end = value(blob, &structs->code_end);
+    } else {
+        *begin = blob + value(blob, &structs->code_offset);
+        *end = blob + value(blob, &structs->data_offset);
+    }
+}
+
 static void read_frame_size(const struct vm_structs *structs, uint64_t blob, struct vm_code *code)
 {
     const int64_t words = (int64_t)value(blob, &structs->frame_size);
@@ -271,14 +291,8 @@ bool vm_code_find(const struct vm_structs *structs, uint64_t addr, struct vm_cod
     const char *name = blob ? (const char *)(uintptr_t)value(blob, &structs->name) : NULL;
     if (!name)
         return false;
-    code->is_compiled = strcmp(name, "nmethod") == 0 || strcmp(name, "native nmethod") == 0;
-    if (structs->code_begin.bytes) {
-        code->begin = value(blob, &structs->code_begin);
-        code->end = value(blob, &structs->code_end);
-    } else {
-        code->begin = blob + value(blob, &structs->code_offset);
-        code->end = blob + value(blob, &structs->data_offset);
-    }
+    code->is_compiled = strcmp(name, method_names[0]) == 0 || strcmp(name, method_names[1]) == 0;
+    read_code_range(structs, blob, &code->begin, &code->end);
     if (addr < code->begin || addr >= code->end || code->end > blob + value(blob, &structs->size))
         return false;
     read_frame_size(structs, blob, code);
@@ -287,6 +301,109 @@ bool vm_code_find(const struct vm_structs *structs, uint64_t addr, struct vm_cod
     const int64_t tier = (int64_t)value(blob, &structs->tier);
     code->tier = *name == 'n' && name[1] == 'm' && tier > 0 && tier <= 4 ? (int)tier : 0;
     read_entries(structs, blob, code);
+    return true;
+}
+
+/* ---- All code ---- */
+
+/* Text that may be gone by now, and then is no longer text. */
+bool vm_name_copy(uint64_t addr, char name[VM_NAME_BYTES])
+{
+    for (size_t i = 0; i < VM_NAME_BYTES; i++) {
+        const char *at = (const char *)(uintptr_t)(addr + i);
+        if ((i == 0 || (addr + i) % LEAST_PAGE_BYTES == 0) && !jd_code_is_readable(at, 1, 0))
+            return false;
+        name[i] = *at;
+        if (!name[i])
+            return i > 0;
+        if (!isprint((unsigned char)name[i]))
+            return false;
+    }
+    return false;
+}
+
+/* Each of the names stands at one place. */
+static bool is_method_name(struct vm_blobs *blobs, uint64_t name)
+{
+    char text[VM_NAME_BYTES];
+    if (name == blobs->method_names[0] || name == blobs->method_names[1])
+        return true;
+    if ((blobs->method_names[0] && blobs->method_names[1]) || !vm_name_copy(name, text))
+        return false;
+    for (size_t i = 0; i < 2; i++)
+        if (strcmp(text, method_names[i]) == 0) {
+            blobs->method_names[i] = name;
+            return true;
+        }
+    return false;
+}
+
+static bool add_blob(const struct vm_structs *structs, struct vm_blobs *blobs, uint64_t blob,
+                     uint64_t end)
+{
+    struct vm_blob found = {.name = value(blob, &structs->name)};
+    read_code_range(structs, blob, &found.begin, &found.end);
+    if (!found.name || found.begin < blob || found.begin >= found.end || found.end > end ||
+        is_method_name(blobs, found.name))
+        return true;
+    if (blobs->count == blobs->capacity) {
+        const size_t capacity = blobs->capacity ? 2 * blobs->capacity : FIRST_CAPACITY;
+        struct vm_blob *items = realloc(blobs->items, capacity * sizeof *items);
+        if (!items)
+            return false;
+        blobs->items = items;
+        blobs->capacity = capacity;
+    }
+    blobs->items[blobs->count++] = found;
+    return true;
+}
+
+/* A heap only grows, and its memory can be read up to its end.  False: the walk is cut short, by no
+ * memory, or by a block that is just being cut or joined. */
+static bool walk_heap(const struct vm_structs *structs, uint64_t heap, struct vm_blobs *blobs)
+{
+    const uint64_t low = heap_low(structs, heap), shift = value(heap, &structs->heap_log2_segment),
+                   high = value(heap + structs->heap_memory.at, &structs->space_high),
+                   map_low = value(heap + structs->heap_segmap.at, &structs->space_low),
+                   map_high = value(heap + structs->heap_segmap.at, &structs->space_high);
+    if (shift >= 32)
+        return false;
+    const unsigned char *map = (const unsigned char *)(uintptr_t)map_low;
+    const uint64_t in_memory = (high - low) >> shift, in_map = map_high - map_low,
+                   count = in_memory < in_map ? in_memory : in_map;
+    for (uint64_t segment = 0; segment < count && map[segment] != FREE_SEGMENT;) {
+        const uint64_t block = low + (segment << shift),
+                       length = value(block, &structs->block_length);
+        if (map[segment] != 0 || length == 0 || length > count - segment)
+            return false;
+        const uint64_t blob = block + structs->block_bytes, end = block + (length << shift);
+        if (value(block, &structs->block_used) && blob + structs->blob_bytes < end &&
+            !add_blob(structs, blobs, blob, end))
+            return false;
+        segment += length;
+    }
+    return true;
+}
+
+static int by_begin(const void *a, const void *b)
+{
+    const struct vm_blob *one = a, *other = b;
+    return one->begin < other->begin ? -1 : one->begin > other->begin;
+}
+
+bool vm_blobs_read(const struct vm_structs *structs, struct vm_blobs *blobs)
+{
+    const uint64_t array = structs->known ? value(0, &structs->heaps) : 0;
+    blobs->count = 0;
+    if (!array || !structs->block_length.bytes || !structs->blob_bytes)
+        return false;
+    const uint64_t count = value(array, &structs->array_length),
+                   data = value(array, &structs->array_data);
+    for (uint64_t i = 0; i < count && i < HEAPS_MOST; i++)
+        if (!walk_heap(structs, word_at(data + 8 * i), blobs))
+            return false;
+    if (blobs->count)
+        qsort(blobs->items, blobs->count, sizeof *blobs->items, by_begin);
     return true;
 }
 

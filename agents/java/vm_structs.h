@@ -1,6 +1,7 @@
-/* What HotSpot knows of a piece of compiled code, and no event of JVMTI has: its tier, the size of
- * its frame, where it begins and ends.  The places of these fields are in tables that libjvm.so
- * exports for debuggers (gHotSpotVMStructs).  Where a table lacks a field, nothing is known. */
+/* What HotSpot knows of its code, and no event of JVMTI has: of a compiled method the tier, the
+ * size of its frame, where it begins and ends; and code that has no event.  The places of these
+ * fields are in tables that libjvm.so exports for debuggers (gHotSpotVMStructs).  Where a table
+ * lacks a field, nothing is known. */
 #ifndef PERFJIT_VM_STRUCTS_H
 #define PERFJIT_VM_STRUCTS_H
 
@@ -20,8 +21,8 @@ struct vm_structs {
     struct vm_field heaps, array_length, array_data;
     struct vm_field heap_memory, heap_segmap, heap_log2_segment;
     struct vm_field space_low, space_high;
-    struct vm_field block_used;
-    uint64_t block_bytes;
+    struct vm_field block_used, block_length;
+    uint64_t block_bytes, blob_bytes;
     struct vm_field name, size, code_begin, code_end, code_offset, data_offset, frame_size;
     struct vm_field tier, verified_entry, verified_entry_offset, osr_entry, entry_bci;
     struct vm_field compiled_method; /* the Method of compiled code */
@@ -51,6 +52,28 @@ struct vm_code {
 /* The code that has ADDR, which must not be unloaded meanwhile.  False: it is not known, or has
  * many pieces, as the interpreter. */
 bool vm_code_find(const struct vm_structs *structs, uint64_t addr, struct vm_code *code);
+
+/* A piece of the code heaps that is no method: stubs, adapters, buffers. */
+struct vm_blob {
+    uint64_t begin, end; /* of its code */
+    uint64_t name;       /* where its name stands */
+};
+
+struct vm_blobs {
+    struct vm_blob *items; /* owned; by address */
+    size_t count, capacity;
+    uint64_t method_names[2]; /* the names of what is left out; 0: none has been seen yet */
+};
+
+/* All pieces that are in use, in place of those that BLOBS has.  The heaps change meanwhile, and no
+ * lock is taken: a piece may be seen half made.  False: it is not known, or this time something was
+ * in the way. */
+bool vm_blobs_read(const struct vm_structs *structs, struct vm_blobs *blobs);
+
+enum { VM_NAME_BYTES = 256 };
+
+/* Copy the name that stands at ADDR.  False: there is none. */
+bool vm_name_copy(uint64_t addr, char name[VM_NAME_BYTES]);
 
 /* The name and the descriptor of METHOD, a vm_code's, to be freed.  False: not known. */
 bool vm_method_texts(const struct vm_structs *structs, uint64_t method, char **name,

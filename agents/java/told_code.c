@@ -1,0 +1,102 @@
+/* See told_code.h. */
+#include "agents/java/told_code.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum { FIRST_CAPACITY = 1024 };
+
+/* The number of the first range that ends behind ADDR. */
+static size_t first_behind(const struct told_code *told, uint64_t addr)
+{
+    size_t low = 0, high = told->count;
+    while (low < high) {
+        const size_t middle = low + (high - low) / 2;
+        if (told->items[middle].end > addr)
+            high = middle;
+        else
+            low = middle + 1;
+    }
+    return low;
+}
+
+static bool reserve(struct told_code *told, size_t more)
+{
+    if (told->count + more <= told->capacity)
+        return true;
+    const size_t capacity = told->capacity ? 2 * told->capacity : FIRST_CAPACITY;
+    struct told_range *items = realloc(told->items, capacity * sizeof *items);
+    if (!items)
+        return false;
+    told->items = items;
+    told->capacity = capacity;
+    return true;
+}
+
+bool told_code_add(struct told_code *told, const struct told_range *range)
+{
+    struct told_range pieces[3];
+    size_t piece_count = 0, first = first_behind(told, range->begin), behind = first;
+    if (range->begin >= range->end || !reserve(told, 2))
+        return false;
+    while (behind < told->count && told->items[behind].begin < range->end)
+        behind++;
+    if (first < behind && told->items[first].begin < range->begin) {
+        pieces[piece_count] = told->items[first];
+        pieces[piece_count++].end = range->begin;
+    }
+    pieces[piece_count++] = *range;
+    if (first < behind && told->items[behind - 1].end > range->end) {
+        pieces[piece_count] = told->items[behind - 1];
+        pieces[piece_count++].begin = range->end;
+    }
+    memmove(&told->items[first + piece_count], &told->items[behind],
+            (told->count - behind) * sizeof *told->items);
+    memcpy(&told->items[first], pieces, piece_count * sizeof *pieces);
+    told->count += first + piece_count - behind;
+    return true;
+}
+
+bool told_code_gap(const struct told_code *told, uint64_t begin, uint64_t end,
+                   struct told_range *gap)
+{
+    size_t i = first_behind(told, begin);
+    for (; i < told->count && told->items[i].begin <= begin; i++)
+        begin = told->items[i].end;
+    if (begin >= end)
+        return false;
+    gap->begin = begin;
+    gap->end = i < told->count && told->items[i].begin < end ? told->items[i].begin : end;
+    return true;
+}
+
+static bool is_in_one(const struct vm_blobs *blobs, const struct told_range *range)
+{
+    size_t low = 0, high = blobs->count;
+    while (low < high) {
+        const size_t middle = low + (high - low) / 2;
+        if (blobs->items[middle].end > range->begin)
+            high = middle;
+        else
+            low = middle + 1;
+    }
+    return low < blobs->count && blobs->items[low].begin <= range->begin &&
+           blobs->items[low].end >= range->end;
+}
+
+void told_code_drop(struct told_code *told, const struct vm_blobs *now,
+                    const struct vm_blobs *before, unsigned walk)
+{
+    size_t kept = 0;
+    for (size_t i = 0; i < told->count; i++)
+        if (told->items[i].walk >= walk || is_in_one(now, &told->items[i]) ||
+            is_in_one(before, &told->items[i]))
+            told->items[kept++] = told->items[i];
+    told->count = kept;
+}
+
+void told_code_free(struct told_code *told)
+{
+    free(told->items);
+    *told = (struct told_code){0};
+}
