@@ -52,9 +52,12 @@ static struct agent {
      * in the JVM's first moments is added by the agent's thread. */
     _Atomic uint64_t interpreter, interpreter_bytes;
     struct interpreter_layout layout;
+    struct watched_methods watched;
     atomic_bool interprets;          /* the layout is known */
     bool is_measured, wants_methods; /* the agent's thread's */
-} agent = {.lock = PTHREAD_MUTEX_INITIALIZER, .untold.lock = PTHREAD_MUTEX_INITIALIZER};
+} agent = {.lock = PTHREAD_MUTEX_INITIALIZER,
+           .untold.lock = PTHREAD_MUTEX_INITIALIZER,
+           .watched.lock = PTHREAD_MUTEX_INITIALIZER};
 
 /* Every use of the dump stands between these: it is closed when nobody is inside. */
 static bool begin_use(void)
@@ -286,6 +289,7 @@ static struct interpreted_methods methods_to_log(void)
     return (struct interpreted_methods){.jvmti = agent.jvmti,
                                         .dump = agent.dump,
                                         .structs = &agent.structs,
+                                        .watched = &agent.watched,
                                         .short_names = agent.options.short_names,
                                         .no_lines = agent.options.no_lines};
 }
@@ -338,6 +342,15 @@ static void log_methods(JNIEnv *jni)
     const struct interpreted_methods methods = methods_to_log();
     log_interpreter();
     interpreted_methods_add_all(&methods, jni, goes_on);
+    interpreted_methods_add_obsolete(&methods, jni);
+}
+
+static void look_for_redefined(JNIEnv *jni)
+{
+    if (!atomic_load(&agent.interprets) || !jitdump_is_on(agent.dump))
+        return;
+    const struct interpreted_methods methods = methods_to_log();
+    interpreted_methods_add_redefined(&methods, jni);
 }
 
 /* ---- Code without events ---- */
@@ -386,6 +399,7 @@ static void poll_dump(void)
     code_table_free(&agent.table);
     pthread_mutex_unlock(&agent.lock);
     untold_code_free(&agent.untold);
+    watched_methods_free(&agent.watched);
 }
 
 /* The agent's thread: nothing else in a JVM runs now and then. */
@@ -398,6 +412,7 @@ static void JNICALL serve(jvmtiEnv *jvmti, JNIEnv *jni, void *user)
         walk();
         if (agent.wants_methods)
             log_methods(jni);
+        look_for_redefined(jni);
         end_use();
         wait_ms(POLL_MS);
     }

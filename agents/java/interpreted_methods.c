@@ -7,7 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-enum { ACC_NATIVE = 0x0100 };
+enum { ACC_NATIVE = 0x0100, LOOK_MOST = 1000, FRAMES_MOST = 1024 };
 
 static void give_back(jvmtiEnv *jvmti, void *memory)
 {
@@ -105,7 +105,7 @@ static char *read_file(const struct interpreted_methods *methods, jclass class,
     return path;
 }
 
-void interpreted_methods_add(const struct interpreted_methods *methods, jclass class)
+static void add_class(const struct interpreted_methods *methods, jclass class, bool is_new)
 {
     jvmtiEnv *jvmti = methods->jvmti;
     jmethodID *ids = NULL;
@@ -114,12 +114,19 @@ void interpreted_methods_add(const struct interpreted_methods *methods, jclass c
     if ((*jvmti)->GetClassMethods(jvmti, class, &count, &ids) ||
         (*jvmti)->GetClassSignature(jvmti, class, &signature, NULL))
         count = 0;
+    if (count && is_new)
+        watched_methods_add(methods->watched, place_of_id(ids[0]));
     char *file = count ? read_file(methods, class, signature) : NULL;
     for (jint i = 0; i < count; i++)
         add_method(methods, ids[i], signature, file);
     free(file);
     give_back(jvmti, signature);
     give_back(jvmti, ids);
+}
+
+void interpreted_methods_add(const struct interpreted_methods *methods, jclass class)
+{
+    add_class(methods, class, true);
 }
 
 void interpreted_methods_add_all(const struct interpreted_methods *methods, JNIEnv *jni,
@@ -135,4 +142,53 @@ void interpreted_methods_add_all(const struct interpreted_methods *methods, JNIE
         (*jni)->DeleteLocalRef(jni, classes[i]);
     }
     give_back(methods->jvmti, classes);
+}
+
+/* ---- Redefined classes ---- */
+
+void interpreted_methods_add_redefined(const struct interpreted_methods *methods, JNIEnv *jni)
+{
+    const uint64_t *changed[LOOK_MOST];
+    const size_t count = watched_methods_look(methods->watched, LOOK_MOST, changed);
+    for (size_t i = 0; i < count; i++) {
+        jclass class;
+        if ((*methods->jvmti)
+                ->GetMethodDeclaringClass(methods->jvmti, id_of_place(changed[i]), &class))
+            continue;
+        add_class(methods, class, false);
+        (*jni)->DeleteLocalRef(jni, class);
+    }
+}
+
+static void add_obsolete(const struct interpreted_methods *methods, JNIEnv *jni, jmethodID id)
+{
+    jvmtiEnv *jvmti = methods->jvmti;
+    jboolean is_obsolete = JNI_FALSE;
+    jclass class = NULL;
+    char *signature = NULL;
+    if ((*jvmti)->IsMethodObsolete(jvmti, id, &is_obsolete) || !is_obsolete)
+        return;
+    if ((*jvmti)->GetMethodDeclaringClass(jvmti, id, &class) == JVMTI_ERROR_NONE &&
+        (*jvmti)->GetClassSignature(jvmti, class, &signature, NULL) == JVMTI_ERROR_NONE) {
+        char *file = read_file(methods, class, signature);
+        add_method(methods, id, signature, file);
+        free(file);
+    }
+    give_back(jvmti, signature);
+    if (class)
+        (*jni)->DeleteLocalRef(jni, class);
+}
+
+void interpreted_methods_add_obsolete(const struct interpreted_methods *methods, JNIEnv *jni)
+{
+    jvmtiStackInfo *stacks = NULL;
+    jint count = 0;
+    if ((*methods->jvmti)->GetAllStackTraces(methods->jvmti, FRAMES_MOST, &stacks, &count))
+        return;
+    for (jint i = 0; i < count; i++) {
+        for (jint frame = 0; frame < stacks[i].frame_count; frame++)
+            add_obsolete(methods, jni, stacks[i].frame_buffer[frame].method);
+        (*jni)->DeleteLocalRef(jni, stacks[i].thread);
+    }
+    give_back(methods->jvmti, stacks);
 }

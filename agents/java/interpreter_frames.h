@@ -14,10 +14,20 @@ bool interpreter_frames_measure(struct interpreter_layout *layout, jvmtiEnv *jvm
                                 const struct vm_structs *structs, uint64_t code,
                                 uint64_t code_bytes);
 
-/* The Method of ID, where that has been measured. */
+/* Where HotSpot has the address of ID's Method, where that has been measured. */
+static inline const uint64_t *place_of_id(jmethodID id)
+{
+    return (const uint64_t *)(const void *)id;
+}
+
+static inline jmethodID id_of_place(const uint64_t *place)
+{
+    return (jmethodID)(uintptr_t)place;
+}
+
 static inline uint64_t method_of_id(jmethodID id)
 {
-    return *(const uint64_t *)(const void *)id;
+    return *place_of_id(id);
 }
 
 #endif

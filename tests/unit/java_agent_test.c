@@ -1,9 +1,11 @@
-/* The parts of Java's agent that know no JVM: names, options, the table of code, frames. */
+/* The parts of Java's agent that know no JVM: names, options, the table of code, frames, redefined
+ * classes. */
 #include "agents/java/agent_options.h"
 #include "agents/java/code_table.h"
 #include "agents/java/frame_tables.h"
 #include "agents/java/interpreter_layout.h"
 #include "agents/java/method_text.h"
+#include "agents/java/watched_methods.h"
 
 #include "tests/unit/cfi_rows.h"
 
@@ -333,6 +335,40 @@ static void test_the_interpreter_knows_its_callers_stack_pointer(void **state)
     jitdump_cfi_free(cfi);
 }
 
+/* ---- Redefined classes ---- */
+
+static void test_methods_that_are_others_now(void **state)
+{
+    (void)state;
+    enum { COUNT = 3000, PART = 1000 };
+    static uint64_t places[COUNT];
+    const uint64_t *changed[PART];
+    struct watched_methods watched = {.lock = PTHREAD_MUTEX_INITIALIZER};
+    assert_int_equal(watched_methods_look(&watched, PART, changed), 0);
+    for (size_t i = 0; i < COUNT; i++) {
+        places[i] = 8 + i;
+        watched_methods_add(&watched, &places[i]);
+    }
+    places[5] = 1;
+    places[COUNT - 1] = 2;
+    assert_int_equal(watched_methods_look(&watched, PART, changed), 1);
+    assert_ptr_equal(changed[0], &places[5]);
+    assert_int_equal(watched_methods_look(&watched, PART, changed), 0);
+    assert_int_equal(watched_methods_look(&watched, PART, changed), 1);
+    assert_ptr_equal(changed[0], &places[COUNT - 1]);
+    for (size_t i = 0; i < COUNT / PART; i++) /* each is told once */
+        assert_int_equal(watched_methods_look(&watched, PART, changed), 0);
+    for (size_t i = 0; i < COUNT; i++) /* all but two are unloaded */
+        places[i] = i == 7 || i == 1500 ? places[i] : 0;
+    for (size_t i = 0; i < COUNT / PART; i++)
+        assert_int_equal(watched_methods_look(&watched, PART, changed), 0);
+    assert_int_equal(watched.count, 2);
+    places[1500] = 3;
+    assert_int_equal(watched_methods_look(&watched, PART, changed), 1);
+    assert_ptr_equal(changed[0], &places[1500]);
+    watched_methods_free(&watched);
+}
+
 /* ---- The interpreter's frames ---- */
 
 enum { STACK = 0x7000, WORDS = 60, CODE = 0x40000, CODE_BYTES = 0x100 };
@@ -421,6 +457,7 @@ int main(void)
         cmocka_unit_test(test_a_prologue_of_another_frame_has_no_tables),
         cmocka_unit_test(test_the_layout_of_frames_is_measured),
         cmocka_unit_test(test_a_layout_that_is_not_clear_is_none),
+        cmocka_unit_test(test_methods_that_are_others_now),
         cmocka_unit_test(test_the_interpreter_knows_its_callers_stack_pointer),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
