@@ -31,7 +31,9 @@ public class Work {
 }
 END
     javac -d classes Work.java
-    javac -g -d classes "$here/../producers/runtimes/Chains.java" "$here/../producers/runtimes/Reuse.java"
+    javac -g -d classes "$here/../producers/runtimes/"{Chains,Reuse,Redefined}.java
+    printf 'Premain-Class: Redefined\nCan-Redefine-Classes: true\n' >manifest
+    jar cfm redefined.jar manifest -C classes Redefined.class
 }
 
 setup() {
@@ -70,12 +72,14 @@ sound() { # NAME: every sample in JIT code has a name
     ! grep -E 'Lambda.*0x' report || complain "$(cat report)"
 }
 
-@test "names are those of the JVM's own perf map" {
+@test "names are those of the JVM's own perf map, which has no code that the dump has not" {
     JITDUMPDIR=$PWD java -agentpath:"$agent" -XX:+UnlockDiagnosticVMOptions -XX:+DumpPerfMapAtExit -cp "$classes" Work 1500 >work.out 2>&1 3>&- &
     pid=$!
     wait $pid
     perfjit dump --json jitdump-$pid/jit-$pid.dump |
         jq -r 'select(.type == "CODE_LOAD") | "\(.code_addr) \(.code_size) \(.name)"' | sed -E 's/ \[tier[1-4]\]$//' | sort >ours
+    run "$here/java_heap.py" ours /tmp/perf-$pid.map
+    [ "$status" -eq 0 ] || complain "$output"
     # methods; a hidden class without its address
     while read -r address size name; do
         case $name in *.*\)) echo "$((16#${address#0x})) $((16#${size#0x})) $name" ;; esac
@@ -128,6 +132,39 @@ chains_are_the_programs() { # NAME
     perf script --ns -i out.data -F time,ip,sym >script 2>/dev/null
     run "$here/java_reuse.py" script truth
     [ "$status" -eq 0 ] || complain "$(head -c 2000 <<<"$output")"
+}
+
+# redefined_have_names SCRIPT: each frame that main and forever called is of the method that they call, whichever of its versions runs.
+redefined_have_names() {
+    awk -v RS= '/Target/ { frames = split($0, frame, "\n")
+        for (i = 2; i <= frames; i++)
+            if (frame[i] ~ / void (Redefined.main|Target.forever)\(.*\) \[interpreted\]/) {
+                wanted = frame[i] ~ /main/ ? "Target.spin" : "Target.more"
+                right += index(frame[i - 1], wanted "(int) [interpreted]") > 0
+                if (frame[i - 1] ~ / (Interpreter|long Target.*|int Target.*|void Target.*)$/ && !index(frame[i - 1], wanted))
+                    { wrong++; print }
+            } }
+        END { print right + 0, "right", wrong + 0, "wrong"; exit right < 50 || wrong * 50 > right }' "$1" >found || complain "$(tail -30 found)"
+}
+
+@test "a class is redefined ten times a second: its new methods have names, and the old ones that run on" {
+    [ "$(uname -m)" = x86_64 ] || skip "the frames are x86-64's"
+    JITDUMPDIR=$PWD perf record -q -k mono -F 499 -e cpu-clock:u --call-graph dwarf,4096 -o in.data java -Xint -XX:+UseSerialGC -agentpath:"$agent" \
+        -javaagent:"$BATS_FILE_TMPDIR/redefined.jar" -cp "$classes" Redefined 3000 "$classes"
+    perfjit inject -q -i in.data -o out.data
+    perf script -i out.data -F ip,sym >script 2>/dev/null
+    redefined_have_names script
+}
+
+@test "record -p: so have the old methods of a class that was redefined before the agent came" {
+    [ "$(uname -m)" = x86_64 ] || skip "the frames are x86-64's"
+    java -Xint -XX:+UseSerialGC -javaagent:"$BATS_FILE_TMPDIR/redefined.jar" -cp "$classes" Redefined 60000 "$classes" >work.out 2>work.err 3>&- &
+    pid=$!
+    await_use $pid 1500
+    run --separate-stderr perfjit record -g dwarf,8192 -o later -p $pid --duration 2
+    exits 0
+    perf script -i later.perf.data -F ip,sym >script 2>/dev/null
+    redefined_have_names script
 }
 
 @test "record -p: methods of classes that were loaded before the agent have names" {
