@@ -92,7 +92,7 @@ sound() { # NAME: every sample in JIT code has a name
 
 @test "record -p of a JVM without frame pointers: copied stacks are whole" {
     [ "$(uname -m)" = x86_64 ] || skip "the tables are x86-64's"
-    run_work 60000
+    run_work 600000
     run --separate-stderr perfjit record -g dwarf -o whole -p $pid --duration 2
     exits 0
     says "$pid: logs its JIT code to "
@@ -135,19 +135,21 @@ chains_are_the_programs() { # NAME
 }
 
 # redefined_have_names SCRIPT: each frame that main and forever called is of the method that they call, whichever of its versions runs.
+# A version that is replaced before the agent had a processor has no name; none has another method's.
 redefined_have_names() {
     awk -v RS= '/Target/ { frames = split($0, frame, "\n")
         for (i = 2; i <= frames; i++)
             if (frame[i] ~ / void (Redefined.main|Target.forever)\(.*\) \[interpreted\]/) {
                 wanted = frame[i] ~ /main/ ? "Target.spin" : "Target.more"
                 right += index(frame[i - 1], wanted "(int) [interpreted]") > 0
-                if (frame[i - 1] ~ / (Interpreter|long Target.*|int Target.*|void Target.*)$/ && !index(frame[i - 1], wanted))
-                    { wrong++; print }
+                unnamed += frame[i - 1] ~ / Interpreter$/
+                if (frame[i - 1] ~ / (long|int|void) Target/ && !index(frame[i - 1], wanted)) { wrong++; print }
             } }
-        END { print right + 0, "right", wrong + 0, "wrong"; exit right < 50 || wrong * 50 > right }' "$1" >found || complain "$(tail -30 found)"
+        END { print right + 0, "right", unnamed + 0, "unnamed", wrong + 0, "wrong"; exit right < 40 || unnamed * 8 > right || wrong }' "$1" >found ||
+        complain "$(tail -30 found)"
 }
 
-@test "a class is redefined ten times a second: its new methods have names, and the old ones that run on" {
+@test "a class is redefined four times a second: its new methods have names, and the old ones that run on" {
     [ "$(uname -m)" = x86_64 ] || skip "the frames are x86-64's"
     JITDUMPDIR=$PWD perf record -q -k mono -F 499 -e cpu-clock:u --call-graph dwarf,4096 -o in.data java -Xint -XX:+UseSerialGC -agentpath:"$agent" \
         -javaagent:"$BATS_FILE_TMPDIR/redefined.jar" -cp "$classes" Redefined 3000 "$classes"
@@ -158,7 +160,7 @@ redefined_have_names() {
 
 @test "record -p: so have the old methods of a class that was redefined before the agent came" {
     [ "$(uname -m)" = x86_64 ] || skip "the frames are x86-64's"
-    java -Xint -XX:+UseSerialGC -javaagent:"$BATS_FILE_TMPDIR/redefined.jar" -cp "$classes" Redefined 60000 "$classes" >work.out 2>work.err 3>&- &
+    java -Xint -XX:+UseSerialGC -javaagent:"$BATS_FILE_TMPDIR/redefined.jar" -cp "$classes" Redefined 600000 "$classes" >work.out 2>work.err 3>&- &
     pid=$!
     await_use $pid 1500
     run --separate-stderr perfjit record -g dwarf,8192 -o later -p $pid --duration 2
@@ -169,7 +171,7 @@ redefined_have_names() {
 
 @test "record -p: methods of classes that were loaded before the agent have names" {
     [ "$(uname -m)" = x86_64 ] || skip "the frames are x86-64's"
-    java -Xint -XX:+UnlockDiagnosticVMOptions -XX:+ShowHiddenFrames -cp "$classes" Chains 60000 >work.out 2>work.err 3>&- &
+    java -Xint -XX:+UnlockDiagnosticVMOptions -XX:+ShowHiddenFrames -cp "$classes" Chains 600000 >work.out 2>work.err 3>&- &
     pid=$!
     await_use $pid 1500
     run --separate-stderr perfjit record -g dwarf,16384 -o later -p $pid --duration 2
@@ -178,7 +180,7 @@ redefined_have_names() {
 }
 
 @test "attach and detach, ten times: all code that is alive, at once; nothing stays on" {
-    run_work 60000
+    run_work 600000
     for i in 1 2 3 4 5 6 7 8 9 10; do
         run --separate-stderr perfjit attach $pid
         exits 0
@@ -196,7 +198,7 @@ redefined_have_names() {
 }
 
 @test "a JVM that takes no requests keeps its perf map as the way to names" {
-    run_work 60000 -XX:+DisableAttachMechanism
+    run_work 600000 -XX:+DisableAttachMechanism
     run --separate-stderr perfjit record -p $pid --duration 0.3
     says "-p $pid: no agent in it, so no inlined calls: it takes no requests"
     kill -0 $pid

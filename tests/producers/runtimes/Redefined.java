@@ -24,7 +24,7 @@ public class Redefined {
         Thread.sleep(300); // it is in there
         for (int i = 0; System.nanoTime() < end; i++) {
             instrumentation.redefineClasses(new ClassDefinition(Target.class, changed(bytes, i)));
-            long until = System.nanoTime() + 100000000L;
+            long until = System.nanoTime() + 250000000L;
             while (System.nanoTime() < until)
                 sink += Target.spin(20000);
         }
