@@ -91,7 +91,7 @@ static char *parent_of(struct run_folder *folder, const char *root, bool keep)
         return inner;
     }
     free(inner);
-    return strdup(temporary_place());
+    return strdup(temporary_place_to_map());
 }
 
 /* Make the directories that have their names.  Returns 0 or -1. */
