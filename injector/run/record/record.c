@@ -591,7 +591,7 @@ void record_run_release(struct record_run *run, bool keeps)
             left_over_remove(&run->recording, &(struct left_over_request){
                                                   run->start, run->options->quiet,
                                                   run->program.command.root, run->folder.dumps});
-        attached_processes_remove_dumps(&run->attached);
+        attached_processes_remove_dumps(&run->attached, outer);
         if (run->raw)
             unlink(run->raw);
     } else if (outer) {
