@@ -155,7 +155,7 @@ static char *put_name(char *to, const char *name)
 
 /* Remove the BYTES of LINE that there was room for, unless somebody has written behind them: the
  * next line would be appended to them. */
-static void take_back(int fd, const char *line, size_t bytes)
+static void take_line_back(int fd, const char *line, size_t bytes)
 {
     char there[LINE_BYTES];
     struct stat status;
@@ -183,7 +183,7 @@ static int write_line(const struct jitdump_spans *spans, const char *line, size_
             error = written < 0 ? -errno : -EIO;
     }
     if (error && done)
-        take_back(spans->file.number, line, done);
+        take_line_back(spans->file.number, line, done);
     jd_write_signals_restore(&signals, error);
     return error;
 }
