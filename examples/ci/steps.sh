@@ -15,7 +15,13 @@ build_program() { # in the directory of a checkout
     make -j "$(nproc)" build/tinyjit
 }
 command_in() { # DIR
-    echo "$1/build/tinyjit --no-inline $1/examples/ci/benchmark.tj"
+    echo "$(word "$1/build/tinyjit") --no-inline $(word "$1/examples/ci/benchmark.tj")"
+}
+word() { # TEXT, as one word of a command
+    case $1 in
+    *[!A-Za-z0-9_./+,:@%=-]*) printf "'%s'" "${1//\'/\'\\\'\'}" ;;
+    *) printf %s "$1" ;;
+    esac
 }
 : "${PERFJIT:=perfjit}"  # the command
 : "${RUNS:=10}"          # of each side: 10 find 5 percent, 20 find 2

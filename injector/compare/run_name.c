@@ -7,12 +7,13 @@
 
 enum { LEAST_HEX = 6, LEAST_RANDOM = 8 };
 
-/* What may stand in a pattern, beside text that is meant as it is.  For the first three, "*" is put
+/* What may stand in a pattern, beside text that is meant as it is.  For the first four, "*" is put
  * into the name. */
 enum {
     DIGITS = '#', /* decimal, one or more, and no letter behind them */
     HEX = '@',    /* six digits or more, in small letters */
-    RANDOM = '%', /* eight letters and digits or more, one of them a digit */
+    SHORT = '~',  /* the same, one or more, and no other letter behind them */
+    RANDOM = '%', /* eight letters and digits or more: by chance none of them is a digit */
     ANY = '*',    /* anything, also nothing */
     BEGIN = '^',  /* of the name */
     END = '!',    /* of the name */
@@ -44,10 +45,13 @@ static const struct {
     {"$ByteBuddy$%", "ByteBuddy: at random"},
     {"$HibernateProxy$%", "Hibernate, by ByteBuddy"},
     {"$MockitoMock$#", "Mockito: at random"},
-    {"_$$_jvst%_#", "Javassist: the time of the start, a counter"},
+    {"_$$_jvst~_~", "Javassist: a hash, a counter"},
     {"_$$_javassist_#", "Javassist: a counter"},
     {"Script#$_run_closure", "GroovyShell: the number of the script"},
     {"Script#.run", "GroovyShell"},
+    {"$eval#", "Clojure: a counter of all that was compiled"},
+    {"$fn__#", "Clojure"},
+    {"$reify__#", "Clojure"},
     {"HotSpotCompilation-#", "Graal: the number of the compilation"},
     {"^julia_*_#!", "Julia: a counter of all that was compiled"},
     {"^jfptr_*_#!", "Julia"},
@@ -59,6 +63,10 @@ static const struct {
     {"17h@E", "Rust's legacy mangling: a hash of the build"},
     {"::h@!", "the same, demangled"},
     {".llvm.#", "clang's ThinLTO: a hash of the module"},
+    {".lto_priv.#", "GCC's LTO: a counter of all such functions"},
+    {".constprop.#", "GCC: a counter of the function's copies"},
+    {".isra.#", "GCC"},
+    {".part.#", "GCC"},
     {"lambda_method#", ".NET: Expression.Compile, a counter"},
     {"[abi:v#]", "Numba: a counter of what was compiled"},
     {"TRACE_#", "LuaJIT: the number of the trace"},
@@ -79,7 +87,8 @@ static bool is_word(char letter)
 
 static bool is_part(char letter, char sign)
 {
-    return isdigit((unsigned char)letter) || (sign == HEX && letter >= 'a' && letter <= 'f') ||
+    const bool is_hex = sign == HEX || sign == SHORT;
+    return isdigit((unsigned char)letter) || (is_hex && letter >= 'a' && letter <= 'f') ||
            (sign == RANDOM && isalpha((unsigned char)letter));
 }
 
@@ -87,12 +96,11 @@ static bool is_part(char letter, char sign)
 static size_t part_bytes(const char *text, char sign)
 {
     size_t bytes = 0;
-    bool digit = false;
-    for (; is_part(text[bytes], sign); bytes++)
-        digit |= isdigit((unsigned char)text[bytes]) != 0;
-    bool enough = sign == DIGITS ? bytes > 0 && !isalpha((unsigned char)text[bytes])
-                  : sign == HEX  ? bytes >= LEAST_HEX
-                                 : bytes >= LEAST_RANDOM && digit;
+    while (is_part(text[bytes], sign))
+        bytes++;
+    bool enough = sign == HEX      ? bytes >= LEAST_HEX
+                  : sign == RANDOM ? bytes >= LEAST_RANDOM
+                                   : bytes > 0 && !isalpha((unsigned char)text[bytes]);
     return enough ? bytes : 0;
 }
 
@@ -113,7 +121,7 @@ static size_t fit(char **to, const char *text, const char *pattern)
                 *(*to)++ = *at++;
             continue;
         }
-        if (*pattern == DIGITS || *pattern == HEX || *pattern == RANDOM)
+        if (strchr("#@~%", *pattern))
             bytes = part_bytes(at, *pattern);
         else if (*at != *pattern)
             bytes = 0;
@@ -135,15 +143,16 @@ static size_t fit_rule(char **to, const char *name, const char *at, const char *
     return fit(to, at, pattern);
 }
 
-static bool has_digit(const char *name)
+/* A "$" where there may be no digit. */
+static bool may_have_part(const char *name)
 {
-    return name[strcspn(name, "0123456789")] != '\0';
+    return name[strcspn(name, "0123456789$")] != '\0';
 }
 
 size_t run_name_put(char *to, const char *name)
 {
     char *behind = to;
-    bool may_fit = has_digit(name);
+    bool may_fit = may_have_part(name);
     for (const char *at = name; *at;) {
         size_t bytes = 0;
         for (size_t i = 0; may_fit && !bytes && i < sizeof rules / sizeof rules[0]; i++) {

@@ -6,7 +6,9 @@
 #include "jitdump/jitdump.h"
 
 #include <limits.h>
+#include <pthread.h>
 #include <stdio.h>
+#include <string.h>
 #include <sys/mman.h>
 #include <time.h>
 
@@ -43,8 +45,11 @@ static int open_file(const char *path)
     if (fd < 0)
         return errno == ELOOP ? -EEXIST : -errno;
     if (fstat(fd, &status) == 0 && S_ISREG(status.st_mode) && status.st_uid == geteuid() &&
-        status.st_nlink == 1)
+        status.st_nlink == 1) {
+        if ((status.st_mode & FILE_MODE) != FILE_MODE) /* a umask has taken the owner's rights */
+            fchmod(fd, FILE_MODE);
         return fd;
+    }
     syscall(SYS_close, fd);
     return -EEXIST;
 }
@@ -143,9 +148,24 @@ static char *put_name(char *to, const char *name)
         for (bytes = NAME_BYTES; bytes && ((unsigned char)name[bytes] & 0xc0) == 0x80;)
             bytes--;
     for (size_t i = 0; i < bytes; i++)
-        *to++ = (char)((unsigned char)name[i] < ' ' ? ' ' : name[i]);
+        *to++ = (char)((unsigned char)name[i] < ' ' || name[i] == '\x7f' ? ' ' : name[i]);
     *to++ = '\n';
     return to;
+}
+
+/* Remove the BYTES of LINE that there was room for, unless somebody has written behind them: the
+ * next line would be appended to them. */
+static void take_line_back(int fd, const char *line, size_t bytes)
+{
+    char there[LINE_BYTES];
+    struct stat status;
+    int cancelling;
+    pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancelling);
+    if (fstat(fd, &status) == 0 && status.st_size >= (off_t)bytes &&
+        pread(fd, there, bytes, status.st_size - (off_t)bytes) == (ssize_t)bytes &&
+        memcmp(there, line, bytes) == 0)
+        (void)!ftruncate(fd, status.st_size - (off_t)bytes);
+    pthread_setcancelstate(cancelling, &cancelling);
 }
 
 static int write_line(const struct jitdump_spans *spans, const char *line, size_t bytes)
@@ -154,8 +174,16 @@ static int write_line(const struct jitdump_spans *spans, const char *line, size_
     int error = jd_write_signals_block(&signals);
     if (error)
         return error;
-    const long written = syscall(SYS_write, spans->file.number, line, bytes);
-    error = written < 0 ? -errno : (size_t)written < bytes ? -ENOSPC : 0;
+    size_t done = 0;
+    while (done < bytes && !error) {
+        const long written = syscall(SYS_write, spans->file.number, line + done, bytes - done);
+        if (written > 0)
+            done += (size_t)written;
+        else if (written == 0 || errno != EINTR)
+            error = written < 0 ? -errno : -EIO;
+    }
+    if (error && done)
+        take_line_back(spans->file.number, line, done);
     jd_write_signals_restore(&signals, error);
     return error;
 }

@@ -51,3 +51,18 @@ END
     [[ $output == *"other: is there already, and is no base"* ]]
     [ -e other/file ]
 }
+
+@test "a directory whose name is no word of a shell's: both programs are the ones in it" {
+    cat >../perfjit <<'END'
+#!/bin/bash
+while [ $# -gt 0 ]; do
+    case $1 in --base | --new) sh -c "set -- $2"'; cat "$1"; [ $# = 3 ] || echo "$# words"' >>"$SEEN" ;; esac
+    shift
+done
+exit 1
+END
+    mv "$PWD" "$PWD, it's \$mine"
+    cd "$BATS_TEST_TMPDIR/repository, it's \$mine" || return
+    examples/ci/steps.sh all HEAD~1 || :
+    [ "$(cat "$SEEN")" = $'two\nthree' ] || complain "$(cat "$SEEN")"
+}

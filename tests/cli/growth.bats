@@ -142,6 +142,11 @@ calls_grow() {
     grows check lined 300
 }
 
+# bats test_tags=live
+@test "dumps that one process maps, each another file" {
+    grows check dumps 2000
+}
+
 # bats test_tags=all
 @test "memory that is mapped again and again over the addresses of all samples" {
     grows inject maps 2000

@@ -388,6 +388,10 @@ silent_answers() {
         [ ! -e ran ] || complain "$name: it ran"
     done
     says "file.perf.data.dso: is in the way of the directory for the ELF files"
+    run --separate-stderr perfjit record -o "$(printf '%*s' 243 '' | tr ' ' n)" -- touch ran # NAME.recording has room
+    exits 1
+    says "n.perf.data: can't write it and the files beside it: File name too long"
+    [ ! -e ran ] || complain "a long name: it ran"
     [ "$(cat precious file.perf.data.dso)" = $'mine\nmine' ]
     ! compgen -G '*.recording' || complain "a recording of nothing"
 }

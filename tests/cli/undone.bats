@@ -133,6 +133,27 @@ at_all_moments() {
     [ -z "$(left)" ] || complain "$(left)"
 }
 
+@test "a run in a run in a run: what the innermost keeps where it was written stays" {
+    mkdir run && cd run
+    local writes='echo dump >jit-$$.dump; i=0; while [ $i -lt 30000 ]; do i=$((i + 1)); done'
+    local record="$BUILD/perfjit record -q"
+    $record -o a -- $record -o b -- $record -o c -- sh -c "$writes" || :
+    [ -z "$(left)" ] || complain "nobody keeps it: $(left)"
+    $record -o a -- $record -o b -- $record --keep -o c -- sh -c "$writes" || :
+    [ "$(ls jit-*.dump | wc -l)" = 1 ] || complain "$(ls)"
+}
+
+@test "a run in a run attaches to a process: the outer one has its functions too" {
+    mkdir run && cd run
+    "$BUILD/perfjit" record -o outer -- sh -c 'PERFJIT=attach "$0" --seconds 1000 "$1" >/dev/null & sleep 0.3
+        "$2" record -q -o inner --duration 0.3 -p $!; status=$?; kill $!; exit $status' \
+        "$BUILD/tinyjit" "$tinyjit/demo.tj" "$BUILD/perfjit" 2>said || complain "status $?: $(cat said)"
+    perfjit report outer.perf.data | grep -q 'tj::' || complain "the outer one names nothing"
+    perfjit report inner.perf.data | grep -q 'tj::' || complain "the inner one names nothing"
+    rm said
+    [ -z "$(left)" ] || complain "$(left)"
+}
+
 @test "two recorders of one process: the last one ends its dump, and both name its code" {
     local first second
     serve attach

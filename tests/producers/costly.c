@@ -19,6 +19,7 @@
  *     lined        the same, with a source line and unwind tables each
  *     hole         N pages of zeros, half of them a function's, as where a file was cut and is
  *                  written again
+ *     dumps        N dumps that 4711 maps and that are not there, half of them without an inode
  *     maps         memory mapped N times over the same addresses, each time with a sample at
  * another threads      N threads of 4711, with names, which outlive the first one: each is sampled
  * in a new function, and ends noise        a record that can't be, and behind it N times 60 bytes
@@ -302,6 +303,30 @@ static void put_map(uint32_t pid, uint64_t addr, uint64_t bytes)
     end_event(start);
 }
 
+/* A dump with a path of its own; its INODE, unless that is 0. */
+static void put_dump_map(uint32_t number, uint64_t inode)
+{
+    char path[64];
+    const int bytes = snprintf(path, sizeof path, "/nowhere/%u/jit-%d.dump", number, PID) + 1;
+    size_t start = begin_event(inode ? PERF_RECORD_MMAP2 : PERF_RECORD_MMAP, PERF_MISC_USER);
+    sink_u32(&profile, PID);
+    sink_u32(&profile, PID);
+    sink_u64(&profile, ARENA - ((uint64_t)number + 1) * 4096);
+    sink_u64(&profile, 4096);
+    sink_u64(&profile, 0);
+    if (inode) {
+        sink_u64(&profile, 8); /* device */
+        sink_u64(&profile, inode);
+        sink_u64(&profile, 0); /* generation */
+        sink_u32(&profile, 5); /* read, execute */
+        sink_u32(&profile, 2); /* private */
+    }
+    sink_bytes(&profile, path, (size_t)bytes);
+    sink_zeros(&profile, (size_t)(-bytes & 7));
+    put_trailer(PID);
+    end_event(start);
+}
+
 static void put_sample(uint32_t pid, uint64_t addr)
 {
     size_t start = begin_event(PERF_RECORD_SAMPLE, PERF_MISC_USER);
@@ -384,6 +409,16 @@ static void make_maps(uint32_t count)
         now_ns += 1000;
         put_map(PID, ARENA, UINT64_C(1) << 28);
         put_sample(PID, ARENA + (uint64_t)CODE_BYTES * (i + 1));
+    }
+}
+
+static void make_dumps(uint32_t count)
+{
+    put_load(PID, 0);
+    for (uint32_t i = 0; i < count; i++) {
+        now_ns += 1000;
+        put_dump_map(i, i % 2 ? i + 1 : 0);
+        put_sample(PID, ARENA);
     }
 }
 
@@ -483,6 +518,8 @@ static bool make(const char *kind, uint32_t count)
         make_large_cie(count);
     else if (strcmp(kind, "hole") == 0)
         make_hole(count);
+    else if (strcmp(kind, "dumps") == 0)
+        make_dumps(count);
     else if (strcmp(kind, "maps") == 0)
         make_maps(count);
     else if (strcmp(kind, "threads") == 0)

@@ -56,7 +56,7 @@ bool live_process_hides(uint32_t pid, const char *path)
 const char *live_process_root(char text[LIVE_ROOT_BYTES], uint32_t pid)
 {
     (void)pid;
-    snprintf(text, LIVE_ROOT_BYTES, "%s", this_machine.root);
+    snprintf(text, LIVE_ROOT_BYTES, "%s", this_machine.root ? this_machine.root : "");
     return text;
 }
 

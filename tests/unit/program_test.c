@@ -182,6 +182,11 @@ static void test_wrappers(void **state)
     assert_wrapped("runuser -l www", 0, 0);
     assert_wrapped("su www -c node", 0, 0);
     assert_wrapped("setpriv --reuid www --regid=www --clear-groups node", 5, 0);
+    assert_wrapped("nsenter -t 1 -m/proc/1/ns/mnt -S 33 -r node", 7, 0);
+    assert_wrapped("gosu www:www node", 2, 0);
+    assert_wrapped("chpst -u www -m 1000 -v node", 6, 0);
+    assert_wrapped("dumb-init -c -- prlimit --nofile=9 choom -n 1 -- node", 9, 0);
+    assert_wrapped("gosu", 0, 0);
 }
 
 static void assert_start(const char *line, const char *user, const char *directory,
@@ -215,6 +220,19 @@ static void test_start(void **state)
     assert_start("su - www -c node", NULL, NULL, NULL);
     assert_start("su --login www -c node", NULL, NULL, NULL);
     assert_start("setpriv --reuid 33 --regid=33 --clear-groups node", "33", NULL, NULL);
+    assert_start("setpriv --euid 33 --egid=33 node", "33", NULL, NULL);
+    assert_start("setpriv --ruid 33 node", NULL, NULL, NULL);
+    assert_start("unshare -S 33 --setgid=33 node", "33", NULL, NULL);
+    assert_start("unshare -rS 33 node", NULL, NULL, NULL);
+    assert_start("unshare --map-root-user --setuid 33 node", NULL, NULL, NULL);
+    assert_start("sudo -u www unshare -U -S 33 node", "www", NULL, NULL);
+    assert_start("nsenter -t 1 -m -S 33 node", "33", NULL, NULL);
+    assert_start("nsenter -t 1 -mU -S 33 node", "33", NULL, NULL); /* U is of the file's name */
+    assert_start("nsenter -t 1 -aS 33 node", NULL, NULL, NULL);
+    assert_start("gosu www:adm node", "www:adm", NULL, NULL);
+    assert_start("sudo su-exec www env node", "www", NULL, NULL);
+    assert_start("s6-setuidgid www node", "www", NULL, NULL);
+    assert_start("chpst -/ /srv -u www node", "www", "/", "/srv");
     assert_start("env -C /x chroot --userspec=www:www /srv node", "www:www", "/", "/srv");
     assert_start("unshare -R /srv -w /x node", NULL, "/x", "/srv");
     assert_true(wrapped_command_of(words_of("sudo -u www node")).with_groups);

@@ -8,6 +8,7 @@
 #include "injector/run/record/stand_in.h"
 
 #include "tests/unit/machine_stand_in.h"
+#include "tests/unit/own_namespaces.h"
 #include "tests/unit/scratch.h"
 
 #include <errno.h>
@@ -510,6 +511,49 @@ static void test_folder_in_a_folder(void **state)
     unsetenv("JITDUMPDIR");
 }
 
+/* Of a dump there perf would not hear: it is mapped executable. */
+static _Noreturn void child_makes_a_folder_on_noexec(void)
+{
+    struct run_folder made;
+    struct findings findings = {0};
+    char path[160];
+    snprintf(path, sizeof path, "%s/noexec", scratch);
+    enter_own_disk(path, MS_NOEXEC, "size=1m");
+    setenv("TMPDIR", path, 1);
+    CHECK(run_folder_make(&made, NULL, false, &findings) == 0);
+    CHECK(strncmp(made.path, "/tmp/perfjit-", 13) == 0);
+    run_folder_remove(&made, false);
+    unsetenv("TMPDIR");
+    mount_in_memory("/tmp", MS_NOEXEC, "size=1m");
+    mount_in_memory("/var/tmp", MS_NOEXEC, "size=1m");
+    mount_in_memory("/mnt", 0, "size=1m");
+    CHECK(chdir("/mnt") == 0 && run_folder_make(&made, NULL, false, &findings) == 0);
+    CHECK(strncmp(made.path, "/mnt/perfjit-", 13) == 0);
+    run_folder_remove(&made, false);
+    CHECK(chdir("/tmp") == 0);
+    CHECK(run_folder_make(&made, NULL, false, &findings) == 0);
+    CHECK(strncmp(made.path, "/tmp/perfjit-", 13) == 0); /* there is no other place */
+    run_folder_remove(&made, false);
+    _exit(0);
+}
+
+static void test_folder_where_dumps_can_be_mapped(void **state)
+{
+    char path[160];
+    (void)state;
+    snprintf(path, sizeof path, "%s/noexec", scratch);
+    if (mkdir(path, 0700))
+        assert_int_equal(errno, EEXIST);
+    unsetenv("JITDUMPDIR");
+    pid_t child = fork();
+    if (child == 0)
+        child_makes_a_folder_on_noexec();
+    const int status = wait_for(child);
+    if (status == NOT_PERMITTED)
+        skip();
+    assert_int_equal(status, 0);
+}
+
 /* Below a root the command sees its paths from there. */
 static void test_folder_below_a_root(void **state)
 {
@@ -589,6 +633,7 @@ int main(void)
         cmocka_unit_test(test_wrapped_own_values),
         cmocka_unit_test(test_stand_in),
         cmocka_unit_test(test_folder_in_a_folder),
+        cmocka_unit_test(test_folder_where_dumps_can_be_mapped),
         cmocka_unit_test(test_event),
         cmocka_unit_test(test_growing),
         cmocka_unit_test(test_damaged),

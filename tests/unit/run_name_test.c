@@ -39,6 +39,15 @@ static void test_parts_of_one_run_are_cut(void **state)
         {"a.B$$EnhancerBySpringCGLIB$$1a2b3c4d.f", "a.B$$EnhancerBySpringCGLIB$$*.f"},
         {"a.B$MockitoMock$1934568.f", "a.B$MockitoMock$*.f"},
         {"a.B$ByteBuddy$Xy12ZaBc.f", "a.B$ByteBuddy$*.f"},
+        {"a.B$ByteBuddy$XyQrZaBc.f", "a.B$ByteBuddy$*.f"},
+        {"a.B$HibernateProxy$bKtdfgPa.f", "a.B$HibernateProxy$*.f"},
+        {"a.B_$$_jvst5f0_1a.f", "a.B_$$_jvst*_*.f"},
+        {"a.B_$$_jvstabc_f.f", "a.B_$$_jvst*_*.f"},
+        {"user$eval1234$fn__1235.invoke", "user$eval*$fn__*.invoke"},
+        {"user$reify__77.run", "user$reify__*.run"},
+        {"parse.lto_priv.12", "parse.lto_priv.*"},
+        {"parse.constprop.0.isra.1", "parse.constprop.*.isra.*"},
+        {"parse(int) [clone .part.3] [clone .cold]", "parse(int) [clone .part.*] [clone .cold]"},
         {"Script7$_run_closure1.doCall", "Script*$_run_closure1.doCall"},
         {"julia_solve_1234", "julia_solve_*"},
         {"jfptr_main_77", "jfptr_main_*"},
@@ -82,7 +91,11 @@ static void test_the_programs_own_numbers_stay(void **state)
                                         "Object_0x1f",
                                         "Lambda$14.f",
                                         "utf8_decode",
-                                        "i1234567890"};
+                                        "i1234567890",
+                                        "a.B$ByteBuddy$short",
+                                        "_$$_jvst5f0_max",
+                                        "a.constprop",
+                                        "my.part.two"};
     for (size_t i = 0; i < sizeof names / sizeof names[0]; i++)
         expect(names[i], names[i]);
 }

@@ -2,15 +2,16 @@
 #include "injector/log/owner/dump_claim.h"
 
 #include "injector/arrays/array.h"
+#include "injector/arrays/number_map.h"
 #include "injector/log/clock/clock_choice.h"
 #include "injector/log/code/log_reader.h"
 #include "injector/log/jitdump/dump_name.h"
 #include "injector/log/owner/dump_machine.h"
 #include "injector/log/owner/dump_place.h"
 #include "injector/log/owner/dump_probe.h"
-#include "injector/recording/injected_map.h"
 #include "injector/recording/host/live_process.h"
 #include "injector/recording/host/trusted_owner.h"
+#include "injector/recording/injected_map.h"
 #include "injector/recording/perf_data/perf_time.h"
 
 #include <inttypes.h>
@@ -60,6 +61,66 @@ bool dump_claim_same_file(const struct perf_map *a, const struct perf_map *b)
 
 /* ---- Collecting ---- */
 
+/* Claims by the files that they are on.  A life may map any number of files, and of any names. */
+struct claims_by_file {
+    struct number_map newest; /* by key */
+    uint32_t *before; /* by claim: the one before it with its inode, or NUMBER_MAP_NOTHING */
+    size_t capacity;
+};
+
+enum claim_key { KEY_INODE, KEY_NAME, KEY_NAME_ALONE /* of a map without inode */ };
+
+static uint64_t key_of(enum claim_key kind, uint32_t life, const struct perf_map *map)
+{
+    uint64_t key = ((uint64_t)life << 2 | kind) * UINT64_C(0x9e3779b97f4a7c15);
+    if (kind == KEY_INODE)
+        return key ^ map->ino * UINT64_C(0xff51afd7ed558ccd);
+    for (const char *at = map->filename; *at; at++) /* FNV-1a */
+        key = (key ^ (unsigned char)*at) * UINT64_C(0x100000001b3);
+    return key;
+}
+
+/* Note that CLAIM is on MAP's file.  IS_NEW: it was on none.  Returns 0, or -1 without memory. */
+static int note_claim(struct claims_by_file *files, const struct dump_claims *claims,
+                      uint32_t claim, const struct perf_map *map, bool is_new)
+{
+    const uint32_t life = claims->items[claim].life;
+    const uint64_t inode = key_of(KEY_INODE, life, map);
+    if (is_new && array_reserve(files->before, claim, files->capacity))
+        return -1;
+    if (is_new)
+        files->before[claim] = number_map_get(&files->newest, inode);
+    if (number_map_put(&files->newest, key_of(KEY_NAME, life, map), claim))
+        return -1;
+    if (!map->has_inode)
+        return number_map_put(&files->newest, key_of(KEY_NAME_ALONE, life, map), claim);
+    return is_new ? number_map_put(&files->newest, inode, claim) : 0;
+}
+
+static bool is_claim_on(const struct dump_claim *claim, uint32_t life, const struct perf_map *map)
+{
+    return claim->life == life && dump_claim_same_file(&claim->map->map, map) &&
+           perf_map_same_name(claim->map->map.filename, map->filename);
+}
+
+/* The newest claim of LIFE on MAP's file, or NUMBER_MAP_NOTHING. */
+static uint32_t find_claim(const struct claims_by_file *files, const struct dump_claims *claims,
+                           uint32_t life, const struct perf_map *map)
+{
+    const enum claim_key names = map->has_inode ? KEY_NAME_ALONE : KEY_NAME;
+    uint32_t by_name = number_map_get(&files->newest, key_of(names, life, map));
+    if (by_name != NUMBER_MAP_NOTHING && !is_claim_on(&claims->items[by_name], life, map))
+        by_name = NUMBER_MAP_NOTHING;
+    if (!map->has_inode)
+        return by_name;
+    uint32_t by_inode = number_map_get(&files->newest, key_of(KEY_INODE, life, map));
+    while (by_inode != NUMBER_MAP_NOTHING && !is_claim_on(&claims->items[by_inode], life, map))
+        by_inode = files->before[by_inode];
+    if (by_inode == NUMBER_MAP_NOTHING || by_name == NUMBER_MAP_NOTHING)
+        return by_inode == NUMBER_MAP_NOTHING ? by_name : by_inode;
+    return by_inode > by_name ? by_inode : by_name;
+}
+
 static struct dump_claim *add_claim(struct dump_claims *claims, const struct recorded_map *map,
                                     uint32_t number)
 {
@@ -74,17 +135,19 @@ static struct dump_claim *add_claim(struct dump_claims *claims, const struct rec
 
 /* The claim that MAP, of the dump of pid NUMBER, belongs to.  A life has one for each file, however
  * often the file is mapped.  Returns SIZE_MAX without memory. */
-static size_t claim_of(struct dump_claims *claims, const struct recorded_map *map, uint32_t number)
+static size_t claim_of(struct dump_claims *claims, struct claims_by_file *files,
+                       const struct recorded_map *map, uint32_t number)
 {
-    uint32_t life = process_life_at(claims->lives, map->map.pid, life_moment_of(map));
-    for (size_t i = claims->count; i-- > 0 && claims->items[i].life == life;)
-        if (dump_claim_same_file(&claims->items[i].map->map, &map->map) &&
-            perf_map_same_name(claims->items[i].map->map.filename, map->map.filename)) {
-            if (claims->items[i].map->synthesized)
-                claims->items[i].map = map;
-            return i;
-        }
-    return add_claim(claims, map, number) ? claims->count - 1 : SIZE_MAX;
+    const uint32_t life = process_life_at(claims->lives, map->map.pid, life_moment_of(map));
+    uint32_t claim = find_claim(files, claims, life, &map->map);
+    const bool is_new = claim == NUMBER_MAP_NOTHING;
+    if (!is_new && !claims->items[claim].map->synthesized)
+        return claim;
+    if (is_new && !add_claim(claims, map, number))
+        return SIZE_MAX;
+    claim = is_new ? (uint32_t)claims->count - 1 : claim;
+    claims->items[claim].map = map;
+    return note_claim(files, claims, claim, &map->map, is_new) ? SIZE_MAX : claim;
 }
 
 static int add_marker(struct dump_claims *claims, uint64_t offset, size_t claim)
@@ -111,6 +174,7 @@ int dump_claims_collect(struct dump_claims *claims, const struct dump_claim_opti
 {
     bool failed = false;
     struct dump_probe probe = {.root = options->root};
+    struct claims_by_file files = {.before = NULL};
     *claims = (struct dump_claims){.options = *options,
                                    .records = records,
                                    .lives = lives,
@@ -121,10 +185,12 @@ int dump_claims_collect(struct dump_claims *claims, const struct dump_claim_opti
         uint32_t number;
         if (!is_marker(&probe, &map->map, &number, &failed))
             continue;
-        size_t claim = claim_of(claims, map, number);
+        size_t claim = claim_of(claims, &files, map, number);
         failed = claim == SIZE_MAX || add_marker(claims, map->record.offset, claim);
     }
     dump_probe_free(&probe);
+    number_map_free(&files.newest);
+    free(files.before);
     return failed ? report_failure(findings, "out of memory") : 0;
 }
 

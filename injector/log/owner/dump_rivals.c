@@ -57,20 +57,70 @@ static const char *why_lost(const struct dump_claims *claims, const struct dump_
                    : "the file there is that of another process, or of a later life of this one";
 }
 
+enum outcome { WINS, LOSES, TIES };
+
+/* A claim, by the file that it found. */
+struct found_file {
+    dev_t dev;
+    ino_t ino;
+    size_t claim;
+};
+
+static int compare_files(const void *left, const void *right)
+{
+    const struct found_file *a = left, *b = right;
+    if (a->dev != b->dev)
+        return a->dev < b->dev ? -1 : 1;
+    if (a->ino != b->ino)
+        return a->ino < b->ino ? -1 : 1;
+    return a->claim < b->claim ? -1 : a->claim > b->claim;
+}
+
+/* The claims that found one, those of one file next to each other; to be freed.  NULL without
+ * memory. */
+static struct found_file *find_rivals(const struct dump_claims *claims, size_t *count)
+{
+    struct found_file *found = calloc(claims->count + 1, sizeof *found);
+    *count = 0;
+    for (size_t i = 0; found && i < claims->count; i++) {
+        const struct dump_claim *claim = &claims->items[i];
+        if (claim->state == CLAIM_FOUND)
+            found[(*count)++] = (struct found_file){claim->dump.dev, claim->dump.ino, i};
+    }
+    if (found)
+        qsort(found, *count, sizeof *found, compare_files);
+    return found;
+}
+
+static void judge_rivals(const struct dump_claims *claims, const struct found_file *found,
+                         size_t count, uint8_t *outcomes)
+{
+    for (size_t i = 0; i < count; i++)
+        for (size_t j = 0; j < count; j++) {
+            const struct dump_claim *a = &claims->items[found[i].claim];
+            const struct dump_claim *b = &claims->items[found[j].claim];
+            uint8_t *outcome = &outcomes[found[i].claim];
+            bool equal;
+            if (!are_rivals(a, b))
+                continue;
+            if (is_better(claims, a, b, &equal))
+                *outcome = LOSES;
+            else if (equal && *outcome == WINS)
+                *outcome = TIES;
+        }
+}
+
 static void settle_rivals(struct dump_claims *claims, struct findings *findings)
 {
-    enum { WINS, LOSES, TIES };
-    uint8_t *outcomes = calloc(claims->count + 1, 1);
-    for (size_t i = 0; outcomes && i < claims->count; i++)
-        for (size_t j = 0; j < claims->count; j++) {
-            bool equal;
-            if (!are_rivals(&claims->items[i], &claims->items[j]))
-                continue;
-            if (is_better(claims, &claims->items[i], &claims->items[j], &equal))
-                outcomes[i] = LOSES;
-            else if (equal && outcomes[i] == WINS)
-                outcomes[i] = TIES;
-        }
+    size_t count;
+    struct found_file *found = find_rivals(claims, &count);
+    uint8_t *outcomes = found ? calloc(claims->count + 1, 1) : NULL;
+    for (size_t i = 0, next; outcomes && i < count; i = next) {
+        for (next = i + 1;
+             next < count && found[next].dev == found[i].dev && found[next].ino == found[i].ino;)
+            next++;
+        judge_rivals(claims, found + i, next - i, outcomes);
+    }
     for (size_t i = 0; outcomes && i < claims->count; i++) {
         struct dump_claim *claim = &claims->items[i];
         if (outcomes[i] == LOSES)
@@ -83,6 +133,7 @@ static void settle_rivals(struct dump_claims *claims, struct findings *findings)
     if (!outcomes)
         report_failure(findings, "out of memory");
     free(outcomes);
+    free(found);
 }
 
 /* All of it was written before the process was there, or after it ended. */

@@ -77,11 +77,18 @@ static void remove_one(const struct attachment *attachment, const char *path)
     free(copy);
 }
 
-void attachment_remove_dumps(const struct attachment *attachment)
+static bool is_below(const char *path, const char *directory)
+{
+    const size_t bytes = directory ? strlen(directory) : 0;
+    return bytes && strncmp(path, directory, bytes) == 0 && path[bytes] == '/';
+}
+
+void attachment_remove_dumps(const struct attachment *attachment, const char *but)
 {
     for (size_t i = 0; i < attachment->count; i++) {
         const struct attachment_result *result = &attachment->results[i];
-        if (result->is_held && switch_page_is_last(&result->held, SWITCH_READING))
+        if (result->is_held && switch_page_is_last(&result->held, SWITCH_READING) &&
+            !is_below(result->answer.path, but))
             remove_one(attachment, result->answer.path);
     }
 }

@@ -77,8 +77,8 @@ bool attachment_holds(const struct attachment *attachment);
 void attachment_tell(const struct attachment *attachment, const struct attachment_request *request);
 
 /* Remove the dumps that it holds and no other recorder reads, in the process's own file system, if
- * they are its user's. */
-void attachment_remove_dumps(const struct attachment *attachment);
+ * they are its user's; but those below the directory BUT, unless that is NULL, stay. */
+void attachment_remove_dumps(const struct attachment *attachment, const char *but);
 
 /* A recorder that was to add its requests to the undo_list has ended.  TEXT is that of
  * attachment_undo_text. */

@@ -1,6 +1,7 @@
 /* See wrapper.h.  Their options are those of coreutils, util-linux, sudo, doas, GNU time, numactl,
- * tini and xvfb-run.  su has a shell run its command, and so has runuser without -u: these are no
- * wrappers; but their user is known.  With -l they begin with an environment of their own. */
+ * tini, dumb-init, xvfb-run, gosu, su-exec, s6 and runit.  su has a shell run its command, and so
+ * has runuser without -u: these are no wrappers; but their user is known.  With -l they begin with
+ * an environment of their own. */
 #include "injector/run/program/wrapper.h"
 
 #include <string.h>
@@ -11,19 +12,22 @@ enum { LONG_MOST = 16, WRAPPERS_MOST = 16 };
 enum start_option { START_USER, START_GROUP, START_DIRECTORY, START_ROOT, START_OPTIONS };
 
 struct option_name {
-    char letter; /* or 0 */
-    const char *word;
+    char letter;      /* or 0 */
+    const char *word; /* or several, with '|' between them */
 };
 
 struct wrapper {
     const char *name;
     const char *with_value;           /* short options that take one */
     const char *long_ones[LONG_MOST]; /* the long ones, which may have it in the next word */
+    const char *with_rest;            /* short options whose value, if any, is in the same word */
     unsigned operands;                /* words of its own in front of the command */
+    bool names_root, names_user;      /* so does the first of them; the user as USER[:GROUP] */
     bool assigns;                     /* and NAME=VALUE */
     struct option_name start[START_OPTIONS];
     const char *user;       /* without an option for it; or NULL */
     const char *groups_too; /* the option by which the user has all groups; NULL: it always has */
+    const char *own_users;  /* short options for other users than those here; or NULL */
 };
 
 /* clang-format off */
@@ -56,9 +60,19 @@ static const struct wrapper wrappers[] = {
     {.name = "unshare", .with_value = "RwSGl",
      .long_ones = {"root", "wd", "setuid", "setgid", "propagation", "setgroups", "map-user",
                    "map-group", "map-users", "map-groups", "monotonic", "boottime"},
-     .start = {[START_DIRECTORY] = {'w', "wd"}, [START_ROOT] = {'R', "root"}}},
+     .start = {{'S', "setuid"}, {'G', "setgid"}, {'w', "wd"}, {'R', "root"}}, .groups_too = "",
+     .own_users = "Urc"},
+    {.name = "nsenter", .with_value = "tSG", .with_rest = "muinpCTrwW",
+     .long_ones = {"target", "setuid", "setgid"},
+     .start = {{'S', "setuid"}, {'G', "setgid"}}, .groups_too = "", .own_users = "Ua"},
     {.name = "chroot", .with_value = "", .long_ones = {"userspec", "groups"}, .operands = 1,
-     .start[START_USER] = {0, "userspec"}},
+     .names_root = true, .start[START_USER] = {0, "userspec"}},
+    {.name = "gosu", .with_value = "", .operands = 1, .names_user = true},
+    {.name = "su-exec", .with_value = "", .operands = 1, .names_user = true},
+    {.name = "setuidgid", .with_value = "", .operands = 1, .names_user = true},
+    {.name = "s6-setuidgid", .with_value = "", .operands = 1, .names_user = true},
+    {.name = "chpst", .with_value = "uUbe/nlLmdopfcrt",
+     .start = {[START_USER] = {'u', ""}, [START_ROOT] = {'/', ""}}, .groups_too = ""},
     {.name = "runuser", .with_value = "ugGwcsT",
      .long_ones = {"user", "group", "supp-group", "whitelist-environment", "command",
                    "session-command", "shell"},
@@ -71,9 +85,12 @@ static const struct wrapper wrappers[] = {
      .long_ones = {"reuid", "ruid", "euid", "regid", "rgid", "egid", "groups", "ambient-caps",
                    "inh-caps", "bounding-set", "securebits", "pdeathsig", "selinux-label",
                    "apparmor-profile"},
-     .start = {{0, "reuid"}, {0, "regid"}}, .groups_too = "--init-groups"},
+     .start = {{0, "reuid|euid"}, {0, "regid|egid"}}, .groups_too = "--init-groups"},
     {.name = "doas", .with_value = "uC", .start[START_USER] = {'u', ""}, .user = "root"},
     {.name = "tini", .with_value = "pe"},
+    {.name = "dumb-init", .with_value = "r", .long_ones = {"rewrite"}},
+    {.name = "prlimit", .with_value = ""},
+    {.name = "choom", .with_value = "n", .long_ones = {"adjust"}},
     {.name = "xvfb-run", .with_value = "efnpsw",
      .long_ones = {"error-file", "auth-file", "server-num", "xauth-protocol", "server-args",
                    "wait"}},
@@ -107,11 +124,14 @@ static bool long_takes_next(const struct wrapper *wrapper, const char *option)
  * *LETTER is that one; 0: none takes one. */
 static const char *short_value(const struct wrapper *wrapper, const char *options, char *letter)
 {
-    for (const char *at = options + 1; *at; at++)
+    for (const char *at = options + 1; *at; at++) {
+        if (wrapper->with_rest && strchr(wrapper->with_rest, *at))
+            break;
         if (strchr(wrapper->with_value, *at)) {
             *letter = *at;
             return at + 1;
         }
+    }
     *letter = '\0';
     return NULL;
 }
@@ -144,6 +164,33 @@ static bool is_shell(const struct wrapper *wrapper, const struct wrapped_command
     return is_named(wrapper, "su") || (is_named(wrapper, "runuser") && !command->user);
 }
 
+/* Whether NAME, of BYTES, is one of NAMES. */
+static bool is_one(const char *names, const char *name, size_t bytes)
+{
+    for (; bytes && *names; names += *names == '|') {
+        const size_t length = strcspn(names, "|");
+        if (length == bytes && memcmp(names, name, bytes) == 0)
+            return true;
+        names += length;
+    }
+    return false;
+}
+
+/* Whether OPTION of WRAPPER makes users, or goes to some, whose numbers are others than here. */
+static bool has_own_users(const struct wrapper *wrapper, const char *option)
+{
+    if (!wrapper->own_users)
+        return false;
+    if (option[1] == '-')
+        return strncmp(option, "--user", 6) == 0 || strncmp(option, "--map-", 6) == 0 ||
+               strcmp(option, "--all") == 0;
+    char letter;
+    const char *value = short_value(wrapper, option, &letter);
+    const size_t end = value ? (size_t)(value - option) : strlen(option);
+    const size_t at = strcspn(option, wrapper->own_users);
+    return at < end && !(wrapper->with_rest && strcspn(option, wrapper->with_rest) < at);
+}
+
 static void take_value(const struct wrapper *wrapper, const char *value, const char *name,
                        char letter, struct wrapped_command *command)
 {
@@ -153,9 +200,7 @@ static void take_value(const struct wrapper *wrapper, const char *value, const c
     for (int i = 0; i < START_OPTIONS; i++) {
         const struct option_name *option = &wrapper->start[i];
         if (value && option->word &&
-            (letter ? letter == option->letter
-                    : bytes && strlen(option->word) == bytes &&
-                          memcmp(option->word, name, bytes) == 0))
+            (letter ? letter == option->letter : is_one(option->word, name, bytes)))
             *taken[i] = value;
     }
 }
@@ -207,30 +252,34 @@ static size_t own_words(const struct wrapper *wrapper, char *const *words,
     const char *user_before = command->user, *root_before = command->root,
                *directory_before = command->directory;
     const bool groups_before = command->with_groups;
+    bool own_users = false;
     command->user = NULL;
     command->with_groups = !wrapper->groups_too;
     while (words[at] && words[at][0] == '-' && strcmp(words[at], "--") && strcmp(words[at], "-")) {
         if (is_split(wrapper, words[at]))
             return 0;
+        own_users |= has_own_users(wrapper, words[at]);
         at += take_option(wrapper, words + at, command);
     }
+    if (own_users)
+        command->user = NULL;
     if (is_shell(wrapper, command)) {
         command->user = "root";
         take_shell_user(wrapper, words, command);
         return 0;
     }
+    at += words[at] && (strcmp(words[at], "--") == 0 || strcmp(words[at], "-") == 0);
     if (!command->user)
-        command->user = wrapper->user;
+        command->user = wrapper->names_user ? words[at] : wrapper->user;
     if (!command->user) {
         command->user = user_before;
         command->with_groups = groups_before;
     }
-    at += words[at] && (strcmp(words[at], "--") == 0 || strcmp(words[at], "-") == 0);
     const size_t first = at;
     while (wrapper->assigns && words[at] && is_assignment(words[at]))
         at++;
     const size_t behind = at;
-    if (is_named(wrapper, "chroot"))
+    if (wrapper->names_root)
         command->root = words[at];
     if (command->root != root_before && command->directory == directory_before)
         command->directory = "/";

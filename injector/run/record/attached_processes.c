@@ -225,10 +225,10 @@ void attached_processes_end(const struct attached_processes *processes)
     }
 }
 
-void attached_processes_remove_dumps(const struct attached_processes *processes)
+void attached_processes_remove_dumps(const struct attached_processes *processes, const char *but)
 {
     for (size_t i = 0; i < processes->count; i++) {
-        attachment_remove_dumps(&processes->items[i].attachment);
+        attachment_remove_dumps(&processes->items[i].attachment, but);
         if (processes->items[i].map == MAP_WRITTEN)
             java_map_remove(processes->items[i].attachment.pid);
     }

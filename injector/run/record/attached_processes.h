@@ -34,7 +34,7 @@ int attached_processes_begin(struct attached_processes *processes,
 void attached_processes_end(const struct attached_processes *processes);
 
 /* Remove what was written for this recording. */
-void attached_processes_remove_dumps(const struct attached_processes *processes);
+void attached_processes_remove_dumps(const struct attached_processes *processes, const char *but);
 
 /* Have undo_list.h end the requests of a recorder that was ended. */
 void attached_processes_learn_undo(void);

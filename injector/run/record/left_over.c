@@ -10,6 +10,7 @@
 #include "injector/log/jitdump/dump_name.h"
 #include "injector/log/jitdump/jit_dump.h"
 #include "injector/recording/host/live_process.h"
+#include "injector/run/record/run_folder.h"
 #include "injector/text/file_name.h"
 #include "injector/text/printable_text.h"
 
@@ -23,7 +24,7 @@
 #include <sys/sysmacros.h>
 #include <unistd.h>
 
-enum { PLACES = 4 };
+enum { PLACES = 4, RUNS_MOST = 16 };
 
 struct timespec left_over_now(void)
 {
@@ -230,20 +231,28 @@ static void forget_kept(struct growing_recording *recording, int directory_fd, c
         close(fd);
 }
 
-static void forget_all_kept(struct growing_recording *recording, const char *dumps)
+/* Also what a run in a run in this one keeps: the directory of that between is in DUMPS.  LEFT:
+ * how many such runs may still be in each other. */
+static void forget_all_kept(struct growing_recording *recording, const char *dumps, unsigned left)
 {
     DIR *directory = dumps ? opendir(dumps) : NULL;
     const struct dirent *entry;
-    while (directory && (entry = readdir(directory)))
+    while (directory && (entry = readdir(directory))) {
+        char *inner;
         if (strncmp(entry->d_name, kept_prefix, sizeof kept_prefix - 1) == 0)
             forget_kept(recording, dirfd(directory), entry->d_name);
+        else if (left && (inner = run_folder_inner(dumps, entry->d_name))) {
+            forget_all_kept(recording, inner, left - 1);
+            free(inner);
+        }
+    }
     if (directory)
         closedir(directory);
 }
 
 void left_over_remove(struct growing_recording *recording, const struct left_over_request *request)
 {
-    forget_all_kept(recording, request->dumps);
+    forget_all_kept(recording, request->dumps, RUNS_MOST);
     for (size_t i = 0; i < recording->dump_count; i++)
         remove_dump(recording, &recording->dumps[i], request);
     remove_logs(recording, 0, ".", request->since);

@@ -591,7 +591,7 @@ void record_run_release(struct record_run *run, bool keeps)
             left_over_remove(&run->recording, &(struct left_over_request){
                                                   run->start, run->options->quiet,
                                                   run->program.command.root, run->folder.dumps});
-        attached_processes_remove_dumps(&run->attached);
+        attached_processes_remove_dumps(&run->attached, outer);
         if (run->raw)
             unlink(run->raw);
     } else if (outer) {
@@ -622,7 +622,8 @@ struct record_output {
     bool names_none; /* of samples in JIT code */
 };
 
-/* Look beside PATH for a thing that is in the way of the ELF files. */
+/* Look beside PATH for a thing that is in the way of the ELF files, and whether there is room for
+ * the longest name beside it, which inject gives the files while it writes them. */
 static int look_beside(const char *path, struct findings *findings)
 {
     struct stat status;
@@ -633,6 +634,14 @@ static int look_beside(const char *path, struct findings *findings)
                      ? report_failure(
                            findings, "%s: is in the way of the directory for the ELF files", beside)
                      : 0;
+    free(beside);
+    if (result)
+        return -1;
+    if (asprintf(&beside, "%s.dso.XXXXXX", path) < 0)
+        return report_failure(findings, "out of memory");
+    if (lstat(beside, &status) && errno == ENAMETOOLONG)
+        result = report_failure(findings, "%s: can't write it and the files beside it: %s", path,
+                                strerror(ENAMETOOLONG));
     free(beside);
     return result;
 }

@@ -77,6 +77,16 @@ char *run_folder_outer(void)
     return goes_on ? strdup(value) : NULL;
 }
 
+char *run_folder_inner(const char *outer, const char *name)
+{
+    const size_t before = sizeof prefix - 2; /* of the name alone */
+    char *inner;
+    if (strncmp(name, prefix + 1, before) != 0 || strlen(name) != before + RANDOM_LETTERS ||
+        asprintf(&inner, "%s/%s%s", outer, name, dumps) < 0)
+        return NULL;
+    return inner;
+}
+
 /* Where it is to be, to be freed; in FOLDER's root if there is a /tmp.  In an outer run's folder
  * the outer one finds the dumps, and removes them. */
 static char *parent_of(struct run_folder *folder, const char *root, bool keep)
@@ -91,7 +101,7 @@ static char *parent_of(struct run_folder *folder, const char *root, bool keep)
         return inner;
     }
     free(inner);
-    return strdup(temporary_place());
+    return strdup(temporary_place_to_map());
 }
 
 /* Make the directories that have their names.  Returns 0 or -1. */

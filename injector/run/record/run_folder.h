@@ -25,7 +25,11 @@ struct run_folder {
     uint64_t undo;    /* undo_list.h */
 };
 
-/* Make it, below $TMPDIR, or in /tmp if that has none or a path with separators; or in the /tmp
+/* The directory for dumps of the run whose folder NAME is in DUMPS, to be freed; NULL: NAME is no
+ * folder's, or without memory. */
+char *run_folder_inner(const char *dumps, const char *name);
+
+/* Make it, where temporary_place_to_map says; or in the /tmp
  * below ROOT, a directory that will be the command's root, unless it is NULL or has none.  ROOT
  * outlives FOLDER.  KEEP: not in an outer run's.  Returns 0, or -1 with the failure text set.
  * Release with run_folder_remove in either case. */
