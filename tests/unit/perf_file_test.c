@@ -169,21 +169,6 @@ static void test_refuses_event_ids_outside_the_file(void **state)
     assert_refused("event ids");
 }
 
-static void test_refuses_records_without_times(void **state)
-{
-    const uint64_t without = PERF_SAMPLE_IP | PERF_SAMPLE_TID;
-    (void)state;
-    profile_begin(&built, &without, 1);
-    profile_sample(&built, 0, 1);
-    finish();
-    assert_refused("no timestamps");
-    build_small();
-    profile_set_u64(&built,
-                    built.records_start - BUILT_ATTR_BYTES - PERF_SECTION_BYTES + PERF_ATTR_FLAGS,
-                    PERF_ATTR_USE_CLOCKID);
-    assert_refused("no timestamps"); /* no sample_id_all */
-}
-
 static void test_refuses_layouts_that_nobody_can_tell_apart(void **state)
 {
     const uint64_t types[] = {SAMPLE_TYPE, SAMPLE_TYPE | PERF_SAMPLE_CPU};
@@ -553,7 +538,6 @@ int main(void)
         cmocka_unit_test(test_says_that_perf_found_no_processor),
         cmocka_unit_test(test_no_event_ids_may_lie_anywhere),
         cmocka_unit_test(test_refuses_event_ids_outside_the_file),
-        cmocka_unit_test(test_refuses_records_without_times),
         cmocka_unit_test(test_refuses_layouts_that_nobody_can_tell_apart),
         cmocka_unit_test(test_refuses_a_recording_without_records),
         cmocka_unit_test(test_refuses_missing_files_and_directories),

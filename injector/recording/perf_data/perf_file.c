@@ -162,11 +162,7 @@ static int choose_layout(struct perf_file *file, struct findings *findings)
         if (!same_places(format, &file->events[0].format))
             file->one_layout = false;
         if (!format->front[SAMPLE_TIME] || !format->sample_id_all)
-            return report_failure(
-                findings,
-                "%s: its records have no timestamps; record with perf record -k mono -T "
-                "(-T is needed with --per-thread)",
-                file->path);
+            file->untimed = true;
     }
     if (!file->one_layout && !all_identify)
         return report_failure(
@@ -439,6 +435,11 @@ bool perf_file_has_stacks(const struct perf_file *file)
         if (file->events[i].format.sample_type & PERF_SAMPLE_STACK_USER)
             return true;
     return false;
+}
+
+bool perf_file_has_times(const struct perf_file *file)
+{
+    return !perf_file_uses_clock(file, PERF_CLOCK_NONE);
 }
 
 bool perf_file_uses_clock(const struct perf_file *file, int32_t clockid)
