@@ -79,7 +79,15 @@ static int read_event(struct perf_file *file, struct perf_event *event, uint64_t
     event->attr = (struct perf_section){offset, attr_bytes};
     struct byte_cursor cursor = byte_cursor_over(entry, attr_bytes, false);
     event->type = cursor_u32(&cursor);
-    cursor_skip(&cursor, PERF_ATTR_FLAGS - 4);
+    uint32_t own_bytes = cursor_u32(&cursor);
+    /* The first Linux that had attributes put no size into them. */
+    if (own_bytes ? own_bytes < PERF_ATTR_MIN_BYTES || own_bytes > attr_bytes
+                  : attr_bytes != PERF_ATTR_MIN_BYTES)
+        return report_failure(findings,
+                              "%s: damaged: the event attribute at 0x%" PRIx64
+                              " tells a wrong size of itself",
+                              file->path, offset);
+    cursor_skip(&cursor, PERF_ATTR_FLAGS - 8);
     uint64_t flags = cursor_u64(&cursor);
     event->format = sample_format_of_attr(entry, attr_bytes);
     if (attr_bytes >= PERF_ATTR_CLOCKID + 4) {
@@ -203,10 +211,34 @@ static int check_header(struct perf_file *file, struct findings *findings)
     return 0;
 }
 
-/* The data section may reach past the end of a file whose writer was killed: then the bytes that
- * are there count. */
+/* Whether a record stands where the records begin.  perf record writes their size, and what follows
+ * them, when it ends.  (The table of feature sections looks like no record: the upper half of an
+ * offset is 0, and no record is of 0 bytes.) */
+static bool has_record(const struct perf_file *file)
+{
+    if (file->records.offset > file->size)
+        return false;
+    struct byte_cursor cursor = byte_cursor_over(file->data + file->records.offset,
+                                                 file->size - (size_t)file->records.offset, false);
+    size_t left = cursor_left(&cursor);
+    cursor_skip(&cursor, 6);
+    uint16_t size = cursor_u16(&cursor);
+    return !cursor.failed && size >= PERF_RECORD_HEADER_BYTES && size <= left;
+}
+
+/* The data section may reach past the end of a file whose writer was killed, or have no size: then
+ * the bytes that are there count. */
 static int check_records(struct perf_file *file, struct findings *findings)
 {
+    if (file->records.size == 0 && has_record(file)) {
+        file->records.size = file->size - file->records.offset;
+        file->cut = true;
+        report_finding(findings, FINDING_PROFILE_TRUNCATED,
+                       "%s: its header does not tell where its records end: the %" PRIu64
+                       " bytes up to the file's end were taken",
+                       file->path, file->records.size);
+        return 0;
+    }
     if (file->records.size == 0)
         return report_failure(findings,
                               "%s: has no records: perf record was killed, or is still running",
@@ -283,6 +315,9 @@ static size_t take_features(struct perf_file *file, const uint64_t *bits,
 /* A recording whose writer was killed has set no bits, or has no table after its records. */
 static void read_features(struct perf_file *file, const uint64_t *bits, struct findings *findings)
 {
+    const uint64_t records_end = file->records.offset + file->records.size;
+    if (file->cut && records_end == file->size)
+        return;
     struct perf_section table = {file->records.offset + file->records.size,
                                  count_bits(bits) * PERF_SECTION_BYTES};
     struct perf_section broken;
