@@ -315,9 +315,6 @@ static size_t take_features(struct perf_file *file, const uint64_t *bits,
 /* A recording whose writer was killed has set no bits, or has no table after its records. */
 static void read_features(struct perf_file *file, const uint64_t *bits, struct findings *findings)
 {
-    const uint64_t records_end = file->records.offset + file->records.size;
-    if (file->cut && records_end == file->size)
-        return;
     struct perf_section table = {file->records.offset + file->records.size,
                                  count_bits(bits) * PERF_SECTION_BYTES};
     struct perf_section broken;
