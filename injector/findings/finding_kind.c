@@ -155,6 +155,18 @@ static const struct finding_text texts[FINDING_KINDS] = {
          "ran back, or give perf's cache a copy, perf buildid-cache --add FILE; below a chroot or "
          "in a container, name its root: --root DIR",
          false},
+    [FINDING_TIMES_ABSENT] =
+        {"recording without times",
+         "read in the order of its records, as perf reads it; a function has its name unless "
+         "another one was at its addresses, too; --time, --off-cpu, --span and the clock need "
+         "times: record with perf record -k mono -T, without --no-timestamp and time=0",
+         false},
+    [FINDING_TIMES_GUESSED] =
+        {"recording in which some samples have no time",
+         "each counts with the time of the record before it in its processor's buffer, which is "
+         "right but for what happened between the two; record with perf record -k mono -T, "
+         "without time=0",
+         false},
     [FINDING_MACHINE_UNKNOWN] = {"recording of a machine that is not known",
                                  "perf has to unwind its stacks, its native functions have no "
                                  "names, and ELF files made from its perf maps name no machine",

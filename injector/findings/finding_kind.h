@@ -52,6 +52,8 @@ enum finding_kind {
     FINDING_HISTORY_CUT,       /* a dump whose old records made room for new ones */
     FINDING_CALLERS_MISSING,   /* a sample whose deferred call chain is not there */
     FINDING_FILE_CHANGED,      /* a program or library that is not the one that was mapped */
+    FINDING_TIMES_ABSENT,      /* a recording in which nothing has a time */
+    FINDING_TIMES_GUESSED,     /* samples without a time among others that have one */
     FINDING_MACHINE_UNKNOWN,   /* a recording of a machine that this version does not know */
     FINDING_KINDS
 };

@@ -55,6 +55,9 @@ static const struct cause_text texts[CAUSES] = {
         {"stubs-unread", "not in its dump, which .NET 10.0 ended at a block of stubs",
          "set DOTNET_PerfMapStubGranularity=2, as perfjit record does, or have a perf map written "
          "as well: DOTNET_PerfMapEnabled=1"},
+    [CAUSE_NO_TIMES] = {"no-times",
+                        "several functions had its address, and the recording has no times",
+                        "record with perf record -k mono -T, without --no-timestamp and time=0"},
     [CAUSE_BEFORE_LOAD] = {"before-load", "sampled before the function was logged",
                            "the runtime should log a function before it first runs; if there are "
                            "many, the dump's clock may be wrong: record with perf record -k mono"},

@@ -19,6 +19,7 @@ enum sample_cause {
     CAUSE_DROPPED,       /* older than the history that its dump has kept */
     CAUSE_NOT_WRITTEN,   /* later than all that is left of its dump, which was cut short */
     CAUSE_STUBS_UNREAD,  /* the same, and its runtime stopped there by itself */
+    CAUSE_NO_TIMES,      /* several functions had the address, and the recording has no times */
     CAUSE_BEFORE_LOAD,   /* the function was logged after the sample */
     CAUSE_FREED,         /* the function was unloaded or moved before the sample */
     CAUSE_REMAPPED,      /* something else was mapped over the function */

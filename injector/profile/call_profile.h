@@ -131,6 +131,7 @@ struct call_profile {
     size_t span_count, span_capacity;
     struct profile_deopt *deopts; /* by time */
     size_t deopt_count, deopt_capacity;
+    bool timeless;            /* the recording has no times */
     bool has_spans_elsewhere; /* the recording's clock is not that of programs, CLOCK_MONOTONIC */
     uint32_t *changed; /* strings: modules of which another file ran than the one that is there */
     size_t changed_count, changed_capacity;

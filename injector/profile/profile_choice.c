@@ -376,6 +376,9 @@ static int choose_spans(struct profile_choice *choice, const struct call_profile
         return report_failure(findings, "out of memory");
     if (found)
         return 0;
+    if (profile->timeless)
+        return report_failure(
+            findings, "%s: --span: the samples have no times (perf record -T records them)", path);
     if (!profile->span_count)
         return report_failure(findings,
                               "%s: has no spans: no process mapped a marker-PID.txt that is there; "

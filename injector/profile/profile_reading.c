@@ -551,6 +551,8 @@ static int compare_deopts(const void *left, const void *right)
 static int add_deopts(struct profile_run *run)
 {
     struct call_profile *to = run->to;
+    if (to->timeless)
+        return 0;
     if (add_logged_deopts(run) || add_kept_deopts(run))
         return -1;
     if (to->deopt_count)
@@ -573,7 +575,7 @@ static int add_to_event(struct profile_run *run, const struct perf_sample *sampl
                                 (struct life_moment){sample->time_ns, record->number}),
         .number = (uint32_t)run->to->sample_count};
     struct call_sample added = {
-        .time_ns = sample->time_ns,
+        .time_ns = run->to->timeless ? 0 : sample->time_ns,
         .period = period,
         .event = event,
         .thread = thread_of(run, asked.life, sample),
@@ -651,7 +653,10 @@ static int begin(struct profile_run *run)
     run->unwinds = machine_unwinds(machine);
     if (!machine)
         machine = &unknown;
-    if (call_profile_begin(run->to) || profile_events_add(run->to, file) ||
+    if (call_profile_begin(run->to))
+        return -1;
+    run->to->timeless = !perf_file_has_times(file);
+    if (profile_events_add(run->to, file) ||
         space_source_begin(&run->space_source, source->records, source->processes,
                            source->timelines) ||
         stack_walker_begin(&run->walker, &run->space_source, machine, &walk) || read_switches(run))

@@ -192,6 +192,8 @@ static int read_spans(struct view_input *input, const struct view_request *reque
                       struct findings *findings)
 {
     struct marker_spans spans;
+    if (input->profile.timeless)
+        return 0;
     int result = marker_spans_read(&spans, &input->recording.records, request->recording.root,
                                    request->spans, findings);
     if (!result && profile_spans_add(&input->profile, &spans))
@@ -286,7 +288,8 @@ static int refuse_waits(const struct view_input *input, struct findings *finding
 {
     return report_failure(
         findings, "%s: does not tell %s; perfjit record --off-cpu records it", input->path,
-        input->profile.waits.not_all
+        input->profile.timeless ? "when threads waited: it has no times (perf record -T)"
+        : input->profile.waits.not_all
             ? "when threads waited: of their switches it has a part (perf record -c 1 has all)"
         : input->profile.waits.endless
             ? "when threads were back (perf record --switch-events tells it)"

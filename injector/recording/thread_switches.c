@@ -70,7 +70,7 @@ static bool find_events(const struct perf_file *file, uint8_t *tells)
 
 bool thread_switches_are_in(const struct perf_file *file)
 {
-    return has_records(file) || find_events(file, NULL);
+    return perf_file_has_times(file) && (has_records(file) || find_events(file, NULL));
 }
 
 /* ---- What is read of the records ---- */

@@ -351,10 +351,17 @@ profile_cut_anywhere() {
     done
 }
 
-@test "a profile whose writer was killed: 1" {
-    cp "$sound" killed.data
+@test "a profile whose writer was killed: 3, and every record that it wrote counts; with none: 1" {
+    local data all
+    read -ra data < <(od -A n -t u8 -j 40 -N 16 "$sound")
+    perfjit inject -q -i "$sound" -o out.data
+    all=$(named)
+    head -c $((data[0] + data[1])) "$sound" >killed.data
     printf '\0\0\0\0\0\0\0\0' | dd of=killed.data bs=1 seek=48 conv=notrunc status=none
-    refused 1 "killed.data: has no records" -- inject -i killed.data
+    injected 3 "1 x perf.data cut short" "killed.data: its header does not tell where its records end" -- -i killed.data
+    [ "$(named)" = "$all" ]
+    head -c "${data[0]}" killed.data >empty.data
+    refused 1 "empty.data: has no records" -- inject -i empty.data
 }
 
 @test "a profile in which bytes are broken one after the other: 0, 1 or 3, and never another end" {

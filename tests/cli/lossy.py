@@ -7,6 +7,9 @@ waited      a second event, offcpu-time of perf 6.16: one sample of 0.7 s, at th
             samples has, and of that one's thread
 long        attributes of 144 bytes, as of perf 7.2
 longer      the same, and the last byte is not 0
+timeless    nothing has a time (perf record --no-timestamp)
+half-timed  every second sample has no time (perf record -e cpu-clock -e page-faults/time=0/)
+no-ids      samples have times, and the other records have none (Linux before 2.6.38)
 """
 import struct
 import sys
@@ -14,6 +17,7 @@ import sys
 form, source, target = sys.argv[1:4]
 data = open(source, "rb").read()
 SAMPLE, LOST, LOST_SAMPLES = 9, 2, 13
+TIME, SAMPLE_ID_ALL = 4, 1 << 18
 IDENTIFIER, CALLCHAIN, RAW = 1 << 16, 1 << 5, 1 << 10
 entry, attrs_at = struct.unpack_from("<QQ", data, 16)
 data_at, data_bytes = struct.unpack_from("<QQ", data, 40)
@@ -92,6 +96,36 @@ elif form in ("long", "longer"):
     attr += bytes(144 - len(attr))
     struct.pack_into("<I", attr, 4, 144)
     attr[143] = form == "longer"
+
+elif form == "timeless":
+    struct.pack_into("<Q", attr, 24, sample_type & ~TIME)
+    for i, r in enumerate(records):
+        if kind_of(r) == SAMPLE:
+            records[i] = record(SAMPLE, struct.unpack_from("<H", r, 4)[0], r[8:24] + r[32:])
+        elif kind_of(r) < 64:
+            records[i] = record(kind_of(r), struct.unpack_from("<H", r, 4)[0], r[8:-8])
+elif form == "no-ids":
+    flags = struct.unpack_from("<Q", attr, 40)[0]
+    struct.pack_into("<Q", attr, 40, flags & ~SAMPLE_ID_ALL)
+    for i, r in enumerate(records):
+        if kind_of(r) < 64 and kind_of(r) != SAMPLE:
+            records[i] = record(kind_of(r), struct.unpack_from("<H", r, 4)[0], r[8:-16])
+elif form == "half-timed":
+    own = struct.unpack_from("<Q", ids)[0]
+    untimed = bytearray(attr)
+    struct.pack_into("<Q", attr, 24, sample_type | IDENTIFIER)
+    struct.pack_into("<Q", untimed, 8, 1)  # task-clock
+    struct.pack_into("<Q", untimed, 24, (sample_type | IDENTIFIER) & ~TIME)
+    for i, r in enumerate(records):
+        misc = struct.unpack_from("<H", r, 4)[0]
+        if kind_of(r) == SAMPLE and samples.index(i) % 2:
+            records[i] = record(SAMPLE, misc, struct.pack("<Q", 0x7777) + r[8:24] + r[32:])
+        elif kind_of(r) == SAMPLE:
+            records[i] = record(SAMPLE, misc, struct.pack("<Q", own) + r[8:])
+        elif kind_of(r) < 64:
+            records[i] = record(kind_of(r), misc, r[8:] + struct.pack("<Q", own))
+    events.append((untimed, struct.pack("<Q", 0x7777)))
+    del features[12]
 
 out = bytearray(104)
 places = []

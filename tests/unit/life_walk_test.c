@@ -100,19 +100,51 @@ static void test_samples_of_one_time_ask_in_their_order(void **state)
     assert_walks(questions, 4, "2 0 1 3");
 }
 
-static void test_lives_of_one_pid_have_nothing_of_each_other(void **state)
+/* The kernel runs in exec, and the user's registers are those of the program before. */
+static void test_a_program_keeps_the_maps_of_the_one_before_where_it_has_none(void **state)
 {
-    const struct question questions[] = {
-        {PID, 250, FAR}, {PID, 150, FAR}, {PID, 350, FAR + PAGE_BYTES}};
+    const struct question questions[] = {{PID, 250, FAR},
+                                         {PID, 150, FAR},
+                                         {PID, 350, FAR + PAGE_BYTES},
+                                         {PID, 450, FAR},
+                                         {PID, 250, FAR + PAGE_BYTES}};
     (void)state;
     put_map(PID, FAR, "/bin/one", 1, 1, 100);
     put_exec(PID, 200);
     put_map(PID, FAR + PAGE_BYTES, "/bin/two", 1, 2, 300);
+    put_map(PID, FAR, "/bin/two", 1, 2, 400);
     read_lives();
-    assert_walks(questions, 3, "1 0 2");
-    assert_int_equal(answer_of(0), SPACE_NOTHING);
+    assert_walks(questions, 5, "1 0 4 2 3");
+    assert_int_equal(answer_of(0), map_number(PID, 0));
     assert_int_equal(answer_of(1), map_number(PID, 0));
     assert_int_equal(answer_of(2), map_number(PID, 1));
+    assert_int_equal(answer_of(3), map_number(PID, 2));
+    assert_int_equal(answer_of(4), SPACE_NOTHING);
+}
+
+static void test_a_pid_that_is_used_again_has_nothing_of_its_last_process(void **state)
+{
+    const struct question questions[] = {{PID, 250, FAR}, {PID, 150, FAR}};
+    (void)state;
+    put_map(PID, FAR, "/bin/one", 1, 1, 100);
+    put_fork(PID, OTHER, 200);
+    read_lives();
+    assert_walks(questions, 2, "1 0");
+    assert_int_equal(answer_of(0), SPACE_NOTHING);
+    assert_int_equal(answer_of(1), map_number(PID, 0));
+}
+
+static void test_so_it_is_where_its_fork_was_lost(void **state)
+{
+    const struct question questions[] = {{PID, 250, FAR}, {PID, 150, FAR}};
+    (void)state;
+    put_map(PID, FAR, "/bin/one", 1, 1, 100);
+    put_exit(PID, PID, 180);
+    put_map(PID, FAR + PAGE_BYTES, "/bin/two", 1, 2, 200);
+    read_lives();
+    assert_walks(questions, 2, "1 0");
+    assert_int_equal(answer_of(0), SPACE_NOTHING);
+    assert_int_equal(answer_of(1), map_number(PID, 0));
 }
 
 static void test_without_samples_nobody_asks(void **state)
@@ -288,7 +320,9 @@ int main(void)
     const struct CMUnitTest tests[] = {
         SPACE_TEST(test_samples_of_a_life_ask_by_time),
         SPACE_TEST(test_samples_of_one_time_ask_in_their_order),
-        SPACE_TEST(test_lives_of_one_pid_have_nothing_of_each_other),
+        SPACE_TEST(test_a_program_keeps_the_maps_of_the_one_before_where_it_has_none),
+        SPACE_TEST(test_a_pid_that_is_used_again_has_nothing_of_its_last_process),
+        SPACE_TEST(test_so_it_is_where_its_fork_was_lost),
         SPACE_TEST(test_without_samples_nobody_asks),
         SPACE_TEST(test_a_child_asks_at_its_fork_and_its_parent_goes_on),
         SPACE_TEST(test_a_child_has_what_its_parent_mapped_at_the_time_of_the_fork),

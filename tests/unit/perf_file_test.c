@@ -169,19 +169,19 @@ static void test_refuses_event_ids_outside_the_file(void **state)
     assert_refused("event ids");
 }
 
-static void test_refuses_records_without_times(void **state)
+static void test_refuses_attributes_of_a_wrong_size(void **state)
 {
-    const uint64_t without = PERF_SAMPLE_IP | PERF_SAMPLE_TID;
+    static const uint32_t sizes[] = {0, PERF_ATTR_MIN_BYTES - 8, BUILT_ATTR_BYTES + 8};
     (void)state;
-    profile_begin(&built, &without, 1);
-    profile_sample(&built, 0, 1);
-    finish();
-    assert_refused("no timestamps");
-    build_small();
-    profile_set_u64(&built,
-                    built.records_start - BUILT_ATTR_BYTES - PERF_SECTION_BYTES + PERF_ATTR_FLAGS,
-                    PERF_ATTR_USE_CLOCKID);
-    assert_refused("no timestamps"); /* no sample_id_all */
+    for (size_t i = 0; i < sizeof sizes / sizeof sizes[0]; i++) {
+        build_small();
+        struct byte_sink size =
+            byte_sink_over(built.bytes + built.records_start - PERF_SECTION_BYTES -
+                               BUILT_ATTR_BYTES + PERF_ATTR_SIZE,
+                           4);
+        sink_u32(&size, sizes[i]);
+        assert_refused("tells a wrong size of itself");
+    }
 }
 
 static void test_refuses_layouts_that_nobody_can_tell_apart(void **state)
@@ -194,12 +194,38 @@ static void test_refuses_layouts_that_nobody_can_tell_apart(void **state)
     assert_refused("IDENTIFIER");
 }
 
+/* perf record writes the size of its records when it ends. */
+static void test_records_of_a_killed_perf_go_up_to_the_end(void **state)
+{
+    struct perf_file file;
+    struct findings findings = {.quiet = true};
+    struct perf_record record;
+    (void)state;
+    for (size_t cut = 0; cut < 2; cut++) {
+        build_small();
+        profile_set_u64(&built, PERF_HEADER_DATA + 8, 0);
+        assert_int_equal(open_cut_profile(&built, built.records_end - cut, &file, &findings), 0);
+        assert_int_equal(findings.count[FINDING_PROFILE_TRUNCATED], cut + 1);
+        assert_int_equal(findings.count[FINDING_FEATURE_BROKEN], 0);
+        assert_int_equal(file.features.count, 0);
+        struct perf_walk walk = perf_walk_begin(&file);
+        assert_true(perf_walk_next(&walk, &record, &findings) && record.type == PERF_RECORD_MMAP2);
+        assert_true(perf_walk_next(&walk, &record, &findings) && record.type == PERF_RECORD_SAMPLE);
+        assert_int_equal(perf_walk_next(&walk, &record, &findings), !cut);    /* the round */
+        assert_int_equal(findings.count[FINDING_PROFILE_TRUNCATED], cut + 1); /* not told again */
+        perf_file_close(&file);
+    }
+    findings_free(&findings);
+}
+
 static void test_refuses_a_recording_without_records(void **state)
 {
     (void)state;
     build_small();
     profile_set_u64(&built, PERF_HEADER_DATA + 8, 0);
-    assert_refused("no records");
+    assert_refused_at(built.records_start, "no records"); /* killed before the first */
+    profile_set_u64(&built, PERF_HEADER_DATA, built.records_end);
+    assert_refused("no records"); /* features stand there */
     profile_set_u64(&built, PERF_HEADER_DATA, built.sink.size + 1);
     profile_set_u64(&built, PERF_HEADER_DATA + 8, 8);
     assert_refused("past its end");
@@ -553,8 +579,9 @@ int main(void)
         cmocka_unit_test(test_says_that_perf_found_no_processor),
         cmocka_unit_test(test_no_event_ids_may_lie_anywhere),
         cmocka_unit_test(test_refuses_event_ids_outside_the_file),
-        cmocka_unit_test(test_refuses_records_without_times),
+        cmocka_unit_test(test_refuses_attributes_of_a_wrong_size),
         cmocka_unit_test(test_refuses_layouts_that_nobody_can_tell_apart),
+        cmocka_unit_test(test_records_of_a_killed_perf_go_up_to_the_end),
         cmocka_unit_test(test_refuses_a_recording_without_records),
         cmocka_unit_test(test_refuses_missing_files_and_directories),
         cmocka_unit_test(test_features_over_other_parts_are_left_out),

@@ -249,6 +249,26 @@ static int find_logged(const struct code_log *log, const struct census_sample *s
     return result;
 }
 
+/* The same for functions that have rivals, in PROCESS and in what it inherits; no events are left
+ * of these.  Returns 0, or -1 without memory. */
+static int find_rivals(const struct jit_process *process, const struct census_sample *samples,
+                       size_t count, bool *found)
+{
+    struct address_map rivals = {0};
+    int result = 0;
+    for (; process && !result; process = process->parent)
+        for (size_t i = 0; !result && i < process->log.function_count; i++) {
+            const struct jit_function *function = &process->log.functions[i];
+            if (function->rival)
+                result =
+                    address_map_set(&rivals, function->addr, function->addr + function->size, 0);
+        }
+    for (size_t i = 0; !result && i < count; i++)
+        found[i] = address_map_meets(&rivals, samples[i].ip, samples[i].ip + 1);
+    address_map_free(&rivals);
+    return result;
+}
+
 /* Whether the function that SAMPLE hit may have been logged in the part of PROCESS's dump that is
  * not there: it is logged before it runs, and the dump ends before the sample. */
 static bool is_behind_cut(const struct jit_process *process, const struct census_sample *sample)
@@ -286,8 +306,10 @@ static int explain_unknown(struct collector *collector, const struct census_samp
         jit_processes_find(collector->question->processes, samples->life);
     enum sample_cause of_life = cause_of_life(collector, samples->life);
     uint64_t anew_ns = anew_ns_of(collector, samples->life);
-    bool *later = calloc(count, 1), *earlier = calloc(count, 1);
-    int result = later && earlier ? 0 : -1;
+    bool *later = calloc(count, 1), *earlier = calloc(count, 1), *rivals = calloc(count, 1);
+    int result = later && earlier && rivals ? 0 : -1;
+    if (!result && !perf_file_has_times(collector->question->records->file))
+        result = find_rivals(source_of(collector, samples->life), samples, count, rivals);
     if (!result && process)
         result = find_logged(&process->log, samples, count, true, later) ||
                          find_logged(&process->log, samples, count, false, earlier)
@@ -295,11 +317,13 @@ static int explain_unknown(struct collector *collector, const struct census_samp
                      : 0;
     for (size_t i = 0; !result && i < count; i++)
         result = count_unknown(collector, &samples[i],
-                               samples[i].time_ns < anew_ns
+                               rivals[i] ? CAUSE_NO_TIMES
+                               : samples[i].time_ns < anew_ns
                                    ? CAUSE_DUMP_ANEW
                                    : cause_of(&samples[i], process, later[i], earlier[i], of_life));
     free(later);
     free(earlier);
+    free(rivals);
     return result;
 }
 

@@ -3,6 +3,7 @@
 
 #include "injector/arrays/array.h"
 #include "injector/history/process/child_processes.h"
+#include "injector/log/code/code_rivals.h"
 #include "injector/log/code/log_reader.h"
 #include "injector/log/code/mapped_code.h"
 #include "injector/log/owner/dump_rivals.h"
@@ -228,6 +229,8 @@ static int finish_all(struct jit_processes *processes, const struct records *rec
     for (size_t i = 0; i < processes->count; i++)
         if (finish(&processes->items[i], records, findings))
             return -1;
+    if (!perf_file_has_times(records->file) && code_rivals_drop(processes))
+        return report_failure(findings, "out of memory");
     return child_processes_find_touched(processes, findings);
 }
 

@@ -331,17 +331,19 @@ static void report_wrong_flag(const struct chooser *chooser,
 
 /* ---- No clock ---- */
 
-/* Its timestamps are unusable: all its code is live from the start, and of two functions at
- * one address the one that was logged last. */
+/* Its timestamps are unusable, HOW is said unless the recording's are: all its code is live from
+ * the start, and of two functions at one address the one that was logged last. */
 static void freeze(struct jit_clock *clock, const struct chooser *chooser, const char *how,
                    struct findings *findings)
 {
     const struct clock_evidence *evidence = &chooser->facts.evidence;
-    uint64_t start_ns = evidence->marker_ns ? evidence->marker_ns : evidence->start_ns;
+    bool marked = evidence->marker_ns && perf_file_has_times(chooser->question->records->file);
+    uint64_t start_ns = marked ? evidence->marker_ns : evidence->start_ns;
     *clock = (struct jit_clock){.frozen = true, .to_ref = start_ns};
-    report_finding(findings, FINDING_CLOCK_USELESS, "%s: the times of its %zu record%s are %s",
-                   chooser->question->dump->path, evidence->stamps.count,
-                   plural(evidence->stamps.count), how);
+    if (how)
+        report_finding(findings, FINDING_CLOCK_USELESS, "%s: the times of its %zu record%s are %s",
+                       chooser->question->dump->path, evidence->stamps.count,
+                       plural(evidence->stamps.count), how);
 }
 
 /* Why stamps can't be times, if that is plain; else NULL. */
@@ -514,6 +516,8 @@ void clock_learn(struct shared_clocks *shared, const struct clock_question *ques
 {
     struct chooser chooser = {.question = question};
     struct clock_candidate candidate;
+    if (!perf_file_has_times(question->records->file))
+        return;
     read_facts(&chooser);
     const struct clock_facts *facts = &chooser.facts;
     struct shared_clock *best = &shared->of[chooser.claimed];
@@ -538,6 +542,10 @@ const char *clock_choose(struct jit_clock *clock, const struct clock_question *q
                "can't be compared; record all with perf record -k mono";
     if (chooser.facts.evidence.stamps.count == 0)
         return NULL;
+    if (!perf_file_has_times(question->records->file)) {
+        freeze(clock, &chooser, NULL, findings);
+        return NULL;
+    }
     if (chooser.facts.evidence.stamps.last == 0) {
         freeze(clock, &chooser, useless(&chooser.facts.evidence), findings);
         return NULL;

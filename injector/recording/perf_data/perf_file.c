@@ -79,7 +79,15 @@ static int read_event(struct perf_file *file, struct perf_event *event, uint64_t
     event->attr = (struct perf_section){offset, attr_bytes};
     struct byte_cursor cursor = byte_cursor_over(entry, attr_bytes, false);
     event->type = cursor_u32(&cursor);
-    cursor_skip(&cursor, PERF_ATTR_FLAGS - 4);
+    uint32_t own_bytes = cursor_u32(&cursor);
+    /* The first Linux that had attributes put no size into them. */
+    if (own_bytes ? own_bytes < PERF_ATTR_MIN_BYTES || own_bytes > attr_bytes
+                  : attr_bytes != PERF_ATTR_MIN_BYTES)
+        return report_failure(findings,
+                              "%s: damaged: the event attribute at 0x%" PRIx64
+                              " tells a wrong size of itself",
+                              file->path, offset);
+    cursor_skip(&cursor, PERF_ATTR_FLAGS - 8);
     uint64_t flags = cursor_u64(&cursor);
     event->format = sample_format_of_attr(entry, attr_bytes);
     if (attr_bytes >= PERF_ATTR_CLOCKID + 4) {
@@ -162,11 +170,7 @@ static int choose_layout(struct perf_file *file, struct findings *findings)
         if (!same_places(format, &file->events[0].format))
             file->one_layout = false;
         if (!format->front[SAMPLE_TIME] || !format->sample_id_all)
-            return report_failure(
-                findings,
-                "%s: its records have no timestamps; record with perf record -k mono -T "
-                "(-T is needed with --per-thread)",
-                file->path);
+            file->untimed = true;
     }
     if (!file->one_layout && !all_identify)
         return report_failure(
@@ -207,10 +211,34 @@ static int check_header(struct perf_file *file, struct findings *findings)
     return 0;
 }
 
-/* The data section may reach past the end of a file whose writer was killed: then the bytes that
- * are there count. */
+/* Whether a record stands where the records begin.  perf record writes their size, and what follows
+ * them, when it ends.  (The table of feature sections looks like no record: the upper half of an
+ * offset is 0, and no record is of 0 bytes.) */
+static bool has_record(const struct perf_file *file)
+{
+    if (file->records.offset > file->size)
+        return false;
+    struct byte_cursor cursor = byte_cursor_over(file->data + file->records.offset,
+                                                 file->size - (size_t)file->records.offset, false);
+    size_t left = cursor_left(&cursor);
+    cursor_skip(&cursor, 6);
+    uint16_t size = cursor_u16(&cursor);
+    return !cursor.failed && size >= PERF_RECORD_HEADER_BYTES && size <= left;
+}
+
+/* The data section may reach past the end of a file whose writer was killed, or have no size: then
+ * the bytes that are there count. */
 static int check_records(struct perf_file *file, struct findings *findings)
 {
+    if (file->records.size == 0 && has_record(file)) {
+        file->records.size = file->size - file->records.offset;
+        file->cut = true;
+        report_finding(findings, FINDING_PROFILE_TRUNCATED,
+                       "%s: its header does not tell where its records end: the %" PRIu64
+                       " bytes up to the file's end were taken",
+                       file->path, file->records.size);
+        return 0;
+    }
     if (file->records.size == 0)
         return report_failure(findings,
                               "%s: has no records: perf record was killed, or is still running",
@@ -439,6 +467,11 @@ bool perf_file_has_stacks(const struct perf_file *file)
         if (file->events[i].format.sample_type & PERF_SAMPLE_STACK_USER)
             return true;
     return false;
+}
+
+bool perf_file_has_times(const struct perf_file *file)
+{
+    return !perf_file_uses_clock(file, PERF_CLOCK_NONE);
 }
 
 bool perf_file_uses_clock(const struct perf_file *file, int32_t clockid)

@@ -49,6 +49,7 @@ struct perf_file {
     bool has_off_cpu;    /* some format has off_cpu */
     struct perf_section records;
     bool cut;       /* the file ends before its records do, which has been reported */
+    bool untimed;   /* some samples or other records have no time (record_times.h) */
     bool scattered; /* attributes or ids stand after the records; perf inject -i - -o FILE does
                        that since 6.12 */
     struct perf_features features;
@@ -79,6 +80,9 @@ bool perf_file_has_chains(const struct perf_file *file);
 
 /* Whether samples of some event contain user stack memory, which perf unwinds when it reports. */
 bool perf_file_has_stacks(const struct perf_file *file);
+
+/* Whether times are times, and not the order of the records (record_times.h). */
+bool perf_file_has_times(const struct perf_file *file);
 
 /* Whether every event was recorded with -k CLOCKID. */
 bool perf_file_uses_clock(const struct perf_file *file, int32_t clockid);

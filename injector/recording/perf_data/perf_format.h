@@ -17,7 +17,8 @@
  *                             bit 25 use_clockid, bit 26 context_switch,
  *                             bits 38 and 39 defer_callchain and defer_output
  *     72 u64 branch_sample_type, 80 u64 sample_regs_user, 88 u32 sample_stack_user
- *     92 s32 clockid,  96 u64 sample_regs_intr, 108 u16 sample_max_stack (0: the machine's)
+ *     92 s32 clockid (PERF_CLOCK_NONE: the times are none, see record_times.h)
+ *     96 u64 sample_regs_intr, 108 u16 sample_max_stack (0: the machine's)
  *
  * data: records, one after another
  *      0 u32 type,  4 u16 misc,  6 u16 size (of the whole record, a multiple of 8 in practice)
@@ -98,6 +99,7 @@ enum {
 
 /* The offsets of the fields of an entry of attrs. */
 enum {
+    PERF_ATTR_SIZE = 4,
     PERF_ATTR_CONFIG = 8,
     PERF_ATTR_PERIOD = 16,
     PERF_ATTR_SAMPLE_TYPE = 24,
@@ -123,6 +125,7 @@ enum {
 #define PERF_ATTR_USE_CLOCKID   (UINT64_C(1) << 25)
 #define PERF_ATTR_SWITCHES      (UINT64_C(1) << 26)
 #define PERF_ATTR_DEFERS        (UINT64_C(3) << 38)
+#define PERF_CLOCK_NONE         (-1) /* a clockid */
 
 /* read_format bits */
 enum {
@@ -168,6 +171,7 @@ enum {
     PERF_RECORD_TIME_CONV = 79,
     PERF_RECORD_HEADER_FEATURE = 80,
     PERF_RECORD_COMPRESSED = 81,
+    PERF_RECORD_FINISHED_INIT = 82, /* behind what perf record tells of processes that run already */
     PERF_RECORD_COMPRESSED2 = 83,
 };
 

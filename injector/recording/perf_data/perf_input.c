@@ -8,6 +8,7 @@
 #include "injector/recording/perf_data/perf_pipe.h"
 #include "injector/recording/perf_data/perf_record.h"
 #include "injector/recording/perf_data/perf_unzip.h"
+#include "injector/recording/perf_data/record_times.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -166,7 +167,7 @@ static int take_plain(struct perf_input *input, struct perf_plain *plain, int ma
 /* Put a plain file in the place of the opened one, if that is none. */
 static int unfold(struct perf_input *input, const char *path, struct findings *findings)
 {
-    struct perf_plain plain = {0}, whole = {0};
+    struct perf_plain plain = {0}, timed = {0}, whole = {0};
     struct folds folds = find_folds(&input->file);
     if (input->directory_data || input->file.scattered || folds.compressed) {
         int made = make_plain(input, &plain, path, findings);
@@ -175,6 +176,10 @@ static int unfold(struct perf_input *input, const char *path, struct findings *f
             return -1;
         folds = find_folds(&input->file);
     }
+    if (input->file.untimed &&
+        take_plain(input, &timed, record_times_give(&timed, &input->file, findings),
+                   input->file.path, findings))
+        return -1;
     if (!folds.defers)
         return 0;
     return take_plain(input, &whole, deferred_chains_join(&whole, &input->file, findings),

@@ -73,6 +73,19 @@ static bool next_record(const struct memory_file *stream, size_t *at, struct pip
     return true;
 }
 
+/* Whether ATTR was told before, with the same ids: perf reads no file in which an event is twice.
+ */
+static bool is_told_again(const struct piped *piped, const struct perf_attr *attr)
+{
+    for (size_t i = 0; attr->ids_bytes && i < piped->attr_count; i++) {
+        const struct perf_attr *told = &piped->attrs[i];
+        if (told->size == attr->size && told->ids_bytes == attr->ids_bytes &&
+            memcmp(told->bytes, attr->bytes, attr->size + attr->ids_bytes) == 0)
+            return true;
+    }
+    return false;
+}
+
 static int take_attr(struct piped *piped, const struct piped_record *record)
 {
     struct byte_cursor cursor = byte_cursor_over(record->bytes, record->size, false);
@@ -86,8 +99,9 @@ static int take_attr(struct piped *piped, const struct piped_record *record)
         return report_failure(piped->findings, "out of memory");
     const uint8_t *attr = record->bytes + PERF_RECORD_HEADER_BYTES;
     size_t ids_bytes = (record->size - PERF_RECORD_HEADER_BYTES - attr_size) / 8 * 8;
-    piped->attrs[piped->attr_count++] =
-        (struct perf_attr){attr, attr_size, attr + attr_size, ids_bytes};
+    const struct perf_attr taken = {attr, attr_size, attr + attr_size, ids_bytes};
+    if (!is_told_again(piped, &taken))
+        piped->attrs[piped->attr_count++] = taken;
     return 0;
 }
 

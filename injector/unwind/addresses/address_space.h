@@ -1,7 +1,8 @@
 /* The mapped files, memory and JIT functions of one life of a process, while time goes on.
  *
- * A child begins with its parent's state at the fork.  It is played while the parent stands still
- * there, and uses the parent's state for everything that it has not mapped itself.
+ * A child begins with its parent's state at the fork, and a program that was execed with that of
+ * the program before.  It is played while the parent stands still there, and uses the parent's
+ * state for everything that it has not mapped itself.
  */
 #ifndef PERFJIT_ADDRESS_SPACE_H
 #define PERFJIT_ADDRESS_SPACE_H
@@ -54,8 +55,8 @@ struct address_space {
     uint64_t changed[SPACE_BLOCKS], all_changed;
 };
 
-/* Begin LIFE, forked from PARENT, which goes nowhere until the life is ended, or NULL.  Returns 0,
- * or -1 without memory.  Release with address_space_end in either case. */
+/* Begin LIFE, forked or execed from PARENT, which goes nowhere until the life is ended, or NULL.
+ * Returns 0, or -1 without memory.  Release with address_space_end in either case. */
 int address_space_begin(struct address_space *space, const struct space_source *source,
                         uint32_t life, const struct address_space *parent);
 

@@ -32,6 +32,18 @@ struct walker {
 
 /* ---- Order ---- */
 
+/* The life whose addresses LIFE begins with, or NO_LIFE: its parent, or the program that its
+ * process ran before.  While exec sets up the new program, the registers of the old one are what a
+ * sample tells of the user, and they lead into the old one's maps. */
+static uint32_t life_before(const struct process_lives *lives, uint32_t life)
+{
+    const struct process_life *items = lives->items;
+    if (items[life].parent != NO_LIFE)
+        return items[life].parent;
+    return life && items[life - 1].pid == items[life].pid && items[life - 1].execed ? life - 1
+                                                                                    : NO_LIFE;
+}
+
 static int sort_samples(struct walker *walker)
 {
     struct life_walk *walk = walker->walk;
@@ -64,7 +76,7 @@ static void mark_lives(struct walker *walker)
     for (uint32_t i = 0; i < walker->lives->count; i++)
         for (uint32_t life = walker->items[i].count ? i : NO_LIFE;
              life != NO_LIFE && !walker->items[life].matters;
-             life = walker->lives->items[life].parent)
+             life = life_before(walker->lives, life))
             walker->items[life].matters = true;
 }
 
@@ -77,7 +89,7 @@ static int find_children(struct walker *walker)
     for (size_t i = 0; i < lives->count; i++)
         walker->items[i].first_child = walker->items[i].next = NO_LIFE;
     for (size_t i = lives->count; i-- > 0;) {
-        uint32_t life = walker->order[i], parent = lives->items[life].parent;
+        uint32_t life = walker->order[i], parent = life_before(lives, life);
         if (!walker->items[life].matters || parent == NO_LIFE ||
             !life_moment_before(lives->items[parent].begin, lives->items[life].begin))
             continue;

@@ -1,5 +1,6 @@
 /* Samples in an order in which address spaces can be played.  Each life goes by time: a parent up
- * to a fork, then the child, then the parent on. */
+ * to a fork, then the child, then the parent on.  A program that a process ran before it became
+ * another one (exec) is like a parent. */
 #ifndef PERFJIT_LIFE_WALK_H
 #define PERFJIT_LIFE_WALK_H
 
