@@ -501,7 +501,7 @@ leave_code() {
     perfjit flamegraph -q -o page.html node
     data page.html | jq -r '.strings as $s | [.frames.name[] | $s[.]] | unique[]' | LC_ALL=C sort -u >names
     sed -n '/<noscript>/,/<.pre><.noscript>/p' page.html | sed '1,2d;$d' | sed 's/&lt;/</g;s/&gt;/>/g;s/&quot;/"/g;s/&amp;/\&/g' | LC_ALL=C sort | same names /dev/stdin
-    [ "$(wc -l <names)" -gt 50 ]
+    [ "$(wc -l <names)" -gt 20 ] # 35 are of the dump and the log; those of the kernel and of node's own code are of this machine
 }
 
 @test "what is unknown has a reason" {

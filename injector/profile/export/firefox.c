@@ -8,15 +8,13 @@
  * in two libraries stay apart.
  *
  * Each process is shown with its threads.  Times are milliseconds since the first sample; weights
- * are as chosen: periods are in ms where the event counts time.  inlineDepth counts
- * from the function, 0, inwards.
+ * are as chosen: periods are in ms where the event counts time.  inlineDepth counts inwards from
+ * the function, 0.
  *
- * Markers: spans of the program are of the type UserTiming.  Tier-ups, deopts and collections are
- * of the type Text.  meta.markerSchema describes both types; without that the reader shows none. */
+ * markers: firefox_markers.h. */
 #include "injector/profile/export/export_format.h"
 
-#include "injector/arrays/array.h"
-#include "injector/profile/profile_moments.h"
+#include "injector/profile/export/firefox_markers.h"
 #include "injector/text/json_writer.h"
 
 #include <inttypes.h>
@@ -66,30 +64,8 @@ static void string_list_free(struct string_list *list)
     free(list->number);
 }
 
-enum { CATEGORY_OTHER, CATEGORIES = FRAME_KINDS + 1 };
-
-enum marker_kind { MARKER_SPAN, MARKER_TIER, MARKER_DEOPT, MARKER_COLLECTION, MARKER_KINDS };
-
-static const char *const marker_names[MARKER_KINDS] = {
-    [MARKER_SPAN] = "UserTiming",
-    [MARKER_TIER] = "tier-up",
-    [MARKER_DEOPT] = "deopt",
-    [MARKER_COLLECTION] = "garbage collection",
-};
-
-struct marker {
-    enum marker_kind kind;
-    uint32_t thread; /* that it is shown with */
-    uint64_t from_ns, to_ns;
-    uint32_t span;                       /* its name */
-    const struct profile_moment *moment; /* NULL: a span */
-};
-
-struct markers {
-    struct marker *items; /* by thread, then by time */
-    size_t count, capacity;
-    struct profile_moments moments;
-};
+/* The frames' kinds are behind CATEGORY_OTHER. */
+enum { CATEGORIES = FRAME_KINDS + 1 };
 
 /* One thread while it is written: which nodes, functions and strings it has, numbered anew.  Each
  * node is a frame; but a function is one in all its frames, since the reader's inverted tree and
@@ -109,11 +85,10 @@ struct thread_tables {
     uint32_t *functions;       /* of the thread: the first frame of each */
     uint32_t *function_number; /* by function: its place in that + 1; 0: it is not the thread's */
     size_t function_count;
-    struct string_list strings;   /* of the thread */
-    struct string_list modules;   /* of the thread: its resources */
-    struct string_list libs;      /* of all threads so far */
-    const struct marker *markers; /* of the thread */
-    size_t marker_count;
+    struct string_list strings; /* of the thread */
+    struct string_list modules; /* of the thread: its resources */
+    struct string_list libs;    /* of all threads so far */
+    struct thread_markers markers;
     bool is_time; /* the samples' weights are times */
     uint64_t first_ns;
 };
@@ -140,45 +115,6 @@ static void put_category_of(struct json_writer *json, const char *name, const ch
     json_end_object(json);
 }
 
-struct marker_field {
-    const char *key, *label;
-};
-
-static void put_schema(struct json_writer *json, const char *name, const char *label,
-                       const struct marker_field *fields, size_t count)
-{
-    static const char *const labels[] = {"tooltipLabel", "tableLabel", "chartLabel"};
-    static const char *const places[] = {"marker-chart", "marker-table", "timeline-overview"};
-    json_begin_object(json, NULL);
-    json_text(json, "name", name);
-    for (size_t i = 0; i < sizeof labels / sizeof labels[0]; i++)
-        json_text(json, labels[i], label);
-    json_begin_array(json, "display");
-    for (size_t i = 0; i < sizeof places / sizeof places[0]; i++)
-        json_text(json, NULL, places[i]);
-    json_end_array(json);
-    json_begin_array(json, "data");
-    for (size_t i = 0; i < count; i++) {
-        json_begin_object(json, NULL);
-        json_text(json, "key", fields[i].key);
-        json_text(json, "label", fields[i].label);
-        json_text(json, "format", "string");
-        json_flag(json, "searchable", true);
-        json_end_object(json);
-    }
-    json_end_array(json);
-    json_end_object(json);
-}
-
-static void put_marker_schemas(struct json_writer *json)
-{
-    static const struct marker_field fields[] = {{"name", "Name"}, {"entryType", "Entry type"}};
-    json_begin_array(json, "markerSchema");
-    put_schema(json, "UserTiming", "{marker.data.name}", fields, 2);
-    put_schema(json, "Text", "{marker.name}: {marker.data.name}", fields, 1);
-    json_end_array(json);
-}
-
 static void put_meta(const struct export_request *request, struct json_writer *json)
 {
     static const char *const colours[FRAME_KINDS] = {[FRAME_JIT] = "green",
@@ -197,7 +133,7 @@ static void put_meta(const struct export_request *request, struct json_writer *j
     json_flag(json, "symbolicated", true);
     json_text(json, "importedFrom", "perfjit");
     json_text(json, "product", request->title);
-    put_marker_schemas(json);
+    firefox_markers_put_schemas(json);
     json_begin_array(json, "categories");
     put_category_of(json, "Other", "grey");
     for (uint32_t i = 0; i < FRAME_KINDS; i++)
@@ -572,232 +508,14 @@ static void forget(struct thread_tables *tables)
     tables->count = tables->function_count = 0;
 }
 
-/* By kind: its place behind the thread's other strings; all of KINDS that the thread has. */
-static size_t number_marker_names(const struct thread_tables *tables, size_t numbers[MARKER_KINDS])
-{
-    size_t count = 0;
-    for (int kind = 0; kind < MARKER_KINDS; kind++) {
-        bool has = false;
-        for (size_t i = 0; i < tables->marker_count && !has; i++)
-            has = tables->markers[i].kind == (enum marker_kind)kind;
-        numbers[kind] = has ? tables->strings.count + count++ : SIZE_MAX;
-    }
-    return count;
-}
-
 static void put_strings(const struct thread_tables *tables)
 {
-    size_t numbers[MARKER_KINDS];
     json_begin_array(tables->json, "stringArray");
     for (size_t i = 0; i < tables->strings.count; i++)
         json_text(tables->json, NULL,
                   call_profile_string(tables->request->profile, tables->strings.strings[i]));
-    number_marker_names(tables, numbers);
-    for (int kind = 0; kind < MARKER_KINDS; kind++)
-        if (numbers[kind] != SIZE_MAX)
-            json_text(tables->json, NULL, marker_names[kind]);
+    firefox_markers_put_names(&tables->markers, tables->json);
     json_end_array(tables->json);
-}
-
-/* ---- Markers ---- */
-
-/* What MOMENT is: "sum: wrong map, at /a.js:1:29", "sum: bytecode to Sparkplug".  To be freed; NULL
- * without memory. */
-static char *text_of_moment(const struct call_profile *profile, const struct profile_moment *moment)
-{
-    char *text;
-    const struct profile_deopt *deopt = moment->deopt;
-    if (moment->kind == MOMENT_COLLECTION)
-        return asprintf(&text, "%.1f ms", (double)(moment->to_ns - moment->at_ns) / 1e6) < 0 ? NULL
-                                                                                             : text;
-    const struct call_frame *before = &profile->frames[moment->before];
-    const char *name = call_profile_string(profile, before->name);
-    const int bytes =
-        deopt ? asprintf(&text, "%s: %s, at %s", name, call_profile_string(profile, deopt->reason),
-                         call_profile_string(profile, deopt->place))
-              : asprintf(&text, "%s: %s to %s", name, call_profile_string(profile, before->tier),
-                         call_profile_string(profile, profile->frames[moment->frame].tier));
-    return bytes < 0 ? NULL : text;
-}
-
-static void put_marker_data(const struct thread_tables *tables, const struct marker *marker)
-{
-    const struct call_profile *profile = tables->request->profile;
-    struct json_writer *json = tables->json;
-    char *text = marker->moment ? text_of_moment(profile, marker->moment) : NULL;
-    json_begin_object(json, NULL);
-    json_text(json, "type", marker->moment ? "Text" : "UserTiming");
-    json_text(json, "name",
-              text             ? text
-              : marker->moment ? ""
-                               : call_profile_string(profile, marker->span));
-    if (!marker->moment)
-        json_text(json, "entryType", "measure");
-    json_end_object(json);
-    free(text);
-}
-
-static bool is_instant(const struct marker *marker)
-{
-    return marker->kind == MARKER_TIER || marker->kind == MARKER_DEOPT;
-}
-
-static double marker_ms(const struct thread_tables *tables, uint64_t time_ns)
-{
-    return (double)(int64_t)(time_ns - tables->first_ns) / 1e6;
-}
-
-static void put_markers(const struct thread_tables *tables)
-{
-    enum { INSTANT, INTERVAL };
-    struct json_writer *json = tables->json;
-    size_t numbers[MARKER_KINDS];
-    number_marker_names(tables, numbers);
-    json_begin_object(json, "markers");
-    json_number(json, "length", tables->marker_count);
-    json_begin_array(json, "data");
-    for (size_t i = 0; i < tables->marker_count; i++)
-        put_marker_data(tables, &tables->markers[i]);
-    json_end_array(json);
-    json_begin_array(json, "name");
-    for (size_t i = 0; i < tables->marker_count; i++)
-        json_number(json, NULL, numbers[tables->markers[i].kind]);
-    json_end_array(json);
-    json_begin_array(json, "startTime");
-    for (size_t i = 0; i < tables->marker_count; i++)
-        json_decimal(json, NULL, marker_ms(tables, tables->markers[i].from_ns), 6);
-    json_end_array(json);
-    json_begin_array(json, "endTime");
-    for (size_t i = 0; i < tables->marker_count; i++)
-        if (is_instant(&tables->markers[i]))
-            json_nothing(json, NULL);
-        else
-            json_decimal(json, NULL, marker_ms(tables, tables->markers[i].to_ns), 6);
-    json_end_array(json);
-    json_begin_array(json, "phase");
-    for (size_t i = 0; i < tables->marker_count; i++)
-        json_number(json, NULL, is_instant(&tables->markers[i]) ? INSTANT : INTERVAL);
-    json_end_array(json);
-    json_begin_array(json, "category");
-    for (size_t i = 0; i < tables->marker_count; i++)
-        json_number(json, NULL, CATEGORY_OTHER);
-    json_end_array(json);
-    json_end_object(json);
-}
-
-/* By thread: whether it has samples that are written. */
-struct written_threads {
-    bool *is_written;
-    uint32_t first;
-};
-
-/* The thread that a marker of PID and TID is shown with: that one, else the main thread, else any
- * of the process, else the first. */
-static uint32_t thread_of_marker(const struct written_threads *written,
-                                 const struct call_profile *profile, uint32_t pid, uint32_t tid)
-{
-    uint32_t found = PROFILE_NOTHING;
-    for (uint32_t i = 0; pid && i < profile->thread_count; i++) {
-        const struct profile_thread *thread = &profile->threads[i];
-        if (!written->is_written[i] || thread->pid != pid)
-            continue;
-        if (tid && thread->tid == tid)
-            return i;
-        if (found == PROFILE_NOTHING || thread->tid == pid)
-            found = i;
-    }
-    return found == PROFILE_NOTHING ? written->first : found;
-}
-
-static int add_marker(struct markers *markers, struct marker marker)
-{
-    if (array_reserve(markers->items, markers->count, markers->capacity))
-        return -1;
-    markers->items[markers->count++] = marker;
-    return 0;
-}
-
-/* As far as SPAN is in the chosen time. */
-static bool is_in_time(const struct profile_choice *choice, const struct profile_span *span)
-{
-    return !choice->to_ns || (span->to_ns >= choice->from_ns && span->from_ns < choice->to_ns);
-}
-
-static int add_spans(struct markers *markers, const struct export_request *request,
-                     const struct written_threads *written)
-{
-    const struct call_profile *profile = request->profile;
-    for (size_t i = 0; i < profile->span_count; i++) {
-        const struct profile_span *span = &profile->spans[i];
-        if (is_in_time(&request->choice, span) &&
-            add_marker(markers, (struct marker){.kind = MARKER_SPAN,
-                                                .thread = thread_of_marker(written, profile,
-                                                                           span->pid, span->tid),
-                                                .from_ns = span->from_ns,
-                                                .to_ns = span->to_ns,
-                                                .span = span->name}))
-            return -1;
-    }
-    return 0;
-}
-
-static int add_moments(struct markers *markers, const struct export_request *request,
-                       const struct written_threads *written)
-{
-    static const enum marker_kind kinds[] = {[MOMENT_TIER] = MARKER_TIER,
-                                             [MOMENT_DEOPT] = MARKER_DEOPT,
-                                             [MOMENT_COLLECTION] = MARKER_COLLECTION};
-    const struct call_profile *profile = request->profile;
-    if (profile_moments_find(&markers->moments, profile, request->functions, &request->choice))
-        return -1;
-    for (size_t i = 0; i < markers->moments.count; i++) {
-        const struct profile_moment *moment = &markers->moments.items[i];
-        const struct profile_thread nobody = {0};
-        const struct profile_thread *thread =
-            moment->thread == PROFILE_NOTHING ? &nobody : &profile->threads[moment->thread];
-        if (add_marker(markers, (struct marker){.kind = kinds[moment->kind],
-                                                .thread = thread_of_marker(
-                                                    written, profile, thread->pid, thread->tid),
-                                                .from_ns = moment->at_ns,
-                                                .to_ns = moment->to_ns,
-                                                .moment = moment}))
-            return -1;
-    }
-    return 0;
-}
-
-static int compare_markers(const void *left, const void *right)
-{
-    const struct marker *a = left, *b = right;
-    if (a->thread != b->thread)
-        return a->thread < b->thread ? -1 : 1;
-    if (a->from_ns != b->from_ns)
-        return a->from_ns < b->from_ns ? -1 : 1;
-    if (a->to_ns != b->to_ns)
-        return a->to_ns > b->to_ns ? -1 : 1;
-    return a->kind < b->kind ? -1 : a->kind > b->kind;
-}
-
-/* Of the COUNT samples that are written. */
-static int find_markers(struct markers *markers, const struct export_request *request,
-                        const uint32_t *samples, size_t count)
-{
-    const struct call_profile *profile = request->profile;
-    struct written_threads written = {
-        .is_written = calloc(profile->thread_count + 1, sizeof *written.is_written)};
-    if (!count || !written.is_written) {
-        free(written.is_written);
-        return count ? -1 : 0;
-    }
-    for (size_t i = 0; i < count; i++)
-        written.is_written[profile->samples[samples[i]].thread] = true;
-    written.first = profile->samples[samples[0]].thread;
-    int result =
-        add_spans(markers, request, &written) || add_moments(markers, request, &written) ? -1 : 0;
-    if (markers->count)
-        qsort(markers->items, markers->count, sizeof *markers->items, compare_markers);
-    free(written.is_written);
-    return result;
 }
 
 static void put_empty_tables(struct json_writer *json)
@@ -831,9 +549,10 @@ static void put_thread(struct thread_tables *tables)
     json_nothing(json, "processShutdownTime");
     json_number(json, "registerTime", 0);
     json_nothing(json, "unregisterTime");
-    json_flag(json, "showMarkersInTimeline", tables->marker_count > 0);
+    json_flag(json, "showMarkersInTimeline", tables->markers.count > 0);
     put_empty_tables(json);
-    put_markers(tables);
+    firefox_markers_put(&tables->markers, tables->request->profile, tables->strings.count,
+                        tables->first_ns, json);
     put_samples(tables);
     put_stack_table(tables);
     put_frame_table(tables);
@@ -890,21 +609,9 @@ static uint32_t *sort_samples(const struct export_request *request, size_t *coun
     return numbers;
 }
 
-/* The markers of the thread at hand, of which MARKERS has those of earlier threads in front. */
-static void take_markers(struct thread_tables *tables, const struct markers *markers, size_t *taken)
-{
-    tables->markers = markers->items + *taken;
-    tables->marker_count = 0;
-    while (*taken < markers->count && markers->items[*taken].thread == tables->thread) {
-        tables->marker_count++;
-        ++*taken;
-    }
-}
-
 static void put_threads(struct thread_tables *tables, const uint32_t *samples, size_t count,
-                        const struct markers *markers)
+                        const struct firefox_markers *markers)
 {
-    size_t taken = 0;
     const struct call_profile *profile = tables->request->profile;
     json_begin_array(tables->json, "threads");
     for (size_t i = 0, next; i < count; i = next) {
@@ -914,7 +621,7 @@ static void put_threads(struct thread_tables *tables, const uint32_t *samples, s
             ;
         tables->samples = samples + i;
         tables->sample_count = next - i;
-        take_markers(tables, markers, &taken);
+        tables->markers = firefox_markers_of(markers, tables->thread);
         put_thread(tables);
     }
     json_end_array(tables->json);
@@ -959,10 +666,11 @@ int export_firefox(const struct export_request *request, FILE *stream)
                                    .first_ns = profile_choice_first_ns(NULL, request->profile)};
     size_t count = 0;
     uint32_t *samples = sort_samples(request, &count);
-    struct markers markers = {.items = NULL};
-    int result = make_tables(&tables) || !samples || find_markers(&markers, request, samples, count)
-                     ? -1
-                     : 0;
+    struct firefox_markers markers = {.items = NULL};
+    int result =
+        make_tables(&tables) || !samples || firefox_markers_find(&markers, request, samples, count)
+            ? -1
+            : 0;
     if (!result) {
         json_begin_object(&json, NULL);
         put_meta(request, &json);
@@ -970,8 +678,7 @@ int export_firefox(const struct export_request *request, FILE *stream)
         put_libs(&tables);
         json_end_object(&json);
     }
-    profile_moments_free(&markers.moments);
-    free(markers.items);
+    firefox_markers_free(&markers);
     free(samples);
     free_tables(&tables);
     return result;
