@@ -95,6 +95,7 @@ const stdio = ["ignore", 3, 3], after = call => {
     const at = setInterval(() => fs.existsSync(process.env.JITDUMPDIR) || call(clearInterval(at)), 20);
 };
 new Worker(`const { Worker } = require("worker_threads"), fs = require("fs"), after = ${after};
+    fs.writeFileSync("ready", "");
     after(() => new Worker('require("fs").writeSync(3, "inner\\\\n")', { eval: true }));`, { eval: true, execArgv: ["--no-warnings"] });
 after(() => {
     for (const more of [{}, { execArgv: ["--no-warnings"] }])
@@ -106,10 +107,10 @@ after(() => {
 });
 END
     echo 'console.log(JSON.stringify([process.execArgv, process.env.NODE_OPTIONS])); if (process.disconnect) process.disconnect();' >kid.js
-    NODE_OPTIONS=--no-deprecation record_it sh -c 'node service.js 3>late >printed 2>&1 & sleep 1'
+    NODE_OPTIONS=--no-deprecation record_it sh -c 'node service.js 3>late >printed 2>&1 & until [ -e ready ]; do sleep 0.05; done'
     await eval '[ "$(wc -l <late)" -ge 8 ] || [ -s printed ]'
-    [ "$(sort late)" = "$(printf '[[],"--no-deprecation"]\n%.0s' 1 2 3 4 5)"$'\ninner\nthread\nthread' ] || complain "$(head -c 400 late)"
     [ ! -s printed ] || complain "printed: $(head -c 400 printed)"
+    [ "$(sort late)" = "$(printf '[[],"--no-deprecation"]\n%.0s' 1 2 3 4 5)"$'\ninner\nthread\nthread' ] || complain "$(head -c 400 late)"
     [ -z "$(find . -name 'jit-*.dump' -o -name '*v8*.log')" ] || complain "left: $(find . -name 'jit-*.dump' -o -name '*v8*.log')"
 }
 
