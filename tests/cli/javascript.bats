@@ -87,20 +87,31 @@ inlined_share() {
     inlined_share 850 sh -c 'node by-path.mjs; :'
 }
 
-# The folder of the run is gone: a child that is started then is as without perfjit.
-@test "node: what a service starts after the run has no words of the run" {
+# The folder of the run is gone: what is started then is as without perfjit, also by a thread with words of its own.
+@test "node: what a service starts after the run has no words of the run, and logs nothing" {
     cat >service.js <<'END'
-const at = setInterval(() => {
-    if (require("fs").existsSync(process.env.JITDUMPDIR)) return;
-    clearInterval(at);
-    const { spawn, fork } = require("child_process");
-    fork("./kid.js", [], { stdio: ["ignore", 3, 3, "ipc"] }).on("exit", () => spawn(process.execPath, ["kid.js"], { stdio: ["ignore", 3, 3] }));
-}, 50);
+const { Worker } = require("worker_threads"), fs = require("fs"), { spawn, fork, execSync, spawnSync } = require("child_process");
+const stdio = ["ignore", 3, 3], after = call => {
+    const at = setInterval(() => fs.existsSync(process.env.JITDUMPDIR) || call(clearInterval(at)), 20);
+};
+new Worker(`const { Worker } = require("worker_threads"), fs = require("fs"), after = ${after};
+    fs.writeFileSync("ready", "");
+    after(() => new Worker('require("fs").writeSync(3, "inner\\\\n")', { eval: true }));`, { eval: true, execArgv: ["--no-warnings"] });
+after(() => {
+    for (const more of [{}, { execArgv: ["--no-warnings"] }])
+        new Worker('require("fs").writeSync(3, "thread\\n")', { eval: true, ...more });
+    execSync("node kid.js", { stdio, env: { ...process.env } });
+    spawnSync(process.execPath, ["kid.js"], { stdio });
+    spawn("sh", ["-c", "node kid.js"], { stdio });
+    fork("./kid.js", [], { stdio: [...stdio, "ipc"] }).on("exit", () => spawn(process.execPath, ["kid.js"], { stdio }));
+});
 END
-    echo 'console.log(JSON.stringify(process.execArgv)); if (process.disconnect) process.disconnect();' >kid.js
-    record_it sh -c 'node service.js 3>late >/dev/null 2>&1 & sleep 1'
-    await eval '[ "$(wc -l <late)" -ge 2 ]'
-    [ "$(cat late)" = $'[]\n[]' ] || complain "$(head -c 400 late)"
+    echo 'console.log(JSON.stringify([process.execArgv, process.env.NODE_OPTIONS])); if (process.disconnect) process.disconnect();' >kid.js
+    NODE_OPTIONS=--no-deprecation record_it sh -c 'node service.js 3>late >printed 2>&1 & until [ -e ready ]; do sleep 0.05; done'
+    await eval '[ "$(wc -l <late)" -ge 8 ] || [ -s printed ]'
+    [ ! -s printed ] || complain "printed: $(head -c 400 printed)"
+    [ "$(sort late)" = "$(printf '[[],"--no-deprecation"]\n%.0s' 1 2 3 4 5)"$'\ninner\nthread\nthread' ] || complain "$(head -c 400 late)"
+    [ -z "$(find . -name 'jit-*.dump' -o -name '*v8*.log')" ] || complain "left: $(find . -name 'jit-*.dump' -o -name '*v8*.log')"
 }
 
 @test "a script that is compiled in memory: names and lines of its own text's map" {

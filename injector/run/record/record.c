@@ -576,11 +576,12 @@ int record_run_go(struct record_run *run, const struct record_options *options,
     if (find_command(run, findings) || choose_event(run, findings))
         return -1;
     choose_switches(run);
-    return run_folder_make(&run->folder, run->program.command.root, options->keeps, findings) ||
-                   set_command(run, findings) || make_raw(run, findings) ||
-                   attach_and_record(run, findings)
-               ? -1
-               : 0;
+    if (run_folder_make(&run->folder, run->program.command.root, options->keeps, findings) ||
+        set_command(run, findings) || make_raw(run, findings))
+        return -1;
+    const int result = attach_and_record(run, findings);
+    run_folder_tell_end(&run->folder);
+    return result;
 }
 
 void record_run_release(struct record_run *run, bool keeps)

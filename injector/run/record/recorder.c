@@ -138,9 +138,9 @@ static void run_processes_free(struct run_processes *processes)
 enum {
     NOT_STARTED = 127,
     TICK_MS = 200,
-    START_MS = 30000, /* for perf to begin */
-    STOP_MS = 3000,   /* for perf to take "stop" before it gets a signal */
-    LEAVE_MS = 5000,  /* for the command to end by itself after Ctrl-C, then after SIGTERM */
+    START_MS = 300000, /* for perf to begin: 30 s are too few where 25 others want a processor */
+    STOP_MS = 3000,    /* for perf to take "stop" before it gets a signal */
+    LEAVE_MS = 5000,   /* for the command to end by itself after Ctrl-C, then after SIGTERM */
     MESSAGE_BYTES = 600,
 };
 
@@ -156,7 +156,7 @@ struct recording_run {
     int64_t start_ns;                      /* of the command */
     int64_t start_ms, shown_ms, ending_ms; /* ending: when the command was to end; 0: not yet */
     struct run_processes others;           /* that still ran at the request to end */
-    bool is_over, terminated;
+    bool is_over, terminated, is_late;     /* late: perf did not begin in time */
 };
 
 static int64_t now_ms(void)
@@ -380,7 +380,11 @@ static void report_silence(const struct recording_run *run, int status, struct f
             close(fd);
         pid += bytes;
     }
-    if (WIFSIGNALED(status) && WTERMSIG(status) != SIGINT && WTERMSIG(status) != SIGKILL)
+    if (run->is_late)
+        report_failure(findings,
+                       "perf record could not begin: it did not in %d s, and says nothing",
+                       START_MS / 1000);
+    else if (WIFSIGNALED(status) && WTERMSIG(status) != SIGINT && WTERMSIG(status) != SIGKILL)
         report_failure(findings,
                        "perf record could not begin: signal %d (%s) ended it, and it says nothing",
                        WTERMSIG(status), strsignal(WTERMSIG(status)));
@@ -449,7 +453,7 @@ static int enable(struct recording_run *run, struct findings *findings)
     while (!failed && poll(&wait, 1, TICK_MS) != 1) {
         if (is_asked(run))
             return report_failure(findings, "interrupted before perf record had begun");
-        failed = now_ms() - start > START_MS;
+        failed = run->is_late = now_ms() - start > START_MS;
     }
     if (failed || read(wait.fd, answer, sizeof answer) <= 0)
         return perf_failed(run, findings);

@@ -2,6 +2,7 @@
  *
  *     DIR/dumps/          what JITDUMPDIR and the like name
  *     DIR/settings/       files that runtimes read (runtime.h)
+ *     DIR/settings/ended  there when nothing is recorded any more
  *     DIR/perf.messages   what perf printed
  *
  * A run that another run's command starts has its folder among the other one's dumps, and leaves
@@ -51,6 +52,10 @@ int run_folder_settle(const struct run_folder *folder, const struct runtime *run
  * as above. */
 int run_folder_add_program(const struct run_folder *folder, const char *name, const char *target,
                            const char *text, struct findings *findings);
+
+/* Tell what its settings start that nothing is recorded any more.  The folder stays for some time:
+ * what was started a moment ago still finds what its words name. */
+void run_folder_tell_end(const struct run_folder *folder);
 
 /* Remove it with all that is in it; KEEP the dumps, or leave them to the outer run. */
 void run_folder_remove(struct run_folder *folder, bool keep);

@@ -1,8 +1,8 @@
 /* See stand_in.h.  What a stand-in reads, a line each:
  *
  *     the real program
- *     the directory that the words name: if it can't be written to, as by another user, or after
- *         the run, the words are left out, because V8 would print its log instead
+ *     the directory that the words name: if it can't be written to, as by another user, the words
+ *         are left out, because V8 would print its log instead; after the run, too
  *     the words
  */
 #include "injector/run/record/stand_in.h"
@@ -164,19 +164,25 @@ int stand_in_add(struct runtime_environment *environment, const struct runtime *
 
 /* ---- Started ---- */
 
-/* The lines of the stand-in that was started as PATH, to be freed.  NULL: it is none. */
-static char *lines_of(const char *path)
+/* The lines of the stand-in that was started as PATH, to be freed.  NULL: it is none.  *ENDED:
+ * whether the run has. */
+static char *lines_of(const char *path, bool *ended)
 {
     static const char directory[] = "/settings/bin/";
     const char *name = file_name_of(path);
     const size_t before = (size_t)(name - path);
-    char *words;
+    char *words, *end;
     size_t bytes;
     if (before < sizeof directory ||
         memcmp(name - (sizeof directory - 1), directory, sizeof directory - 1) != 0)
         return NULL;
-    if (asprintf(&words, "%.*s%s.words", (int)(before - strlen("bin/")), path, name) < 0)
+    const int settings = (int)(before - strlen("bin/"));
+    if (asprintf(&words, "%.*s%s.words", settings, path, name) < 0)
         return NULL;
+    if (asprintf(&end, "%.*sended", settings, path) < 0)
+        end = NULL;
+    *ended = end && access(end, F_OK) == 0;
+    free(end);
     char *text = regular_file_bytes(words, WORDS_BYTES_MOST, &bytes);
     free(words);
     if (text)
@@ -193,7 +199,8 @@ static char *next_line(char **text)
 void stand_in_become(char **words)
 {
     const char *path = (const char *)getauxval(AT_EXECFN); // NOLINT(performance-no-int-to-ptr)
-    char *lines = path ? lines_of(path) : NULL, *rest = lines;
+    bool ended = false;
+    char *lines = path ? lines_of(path, &ended) : NULL, *rest = lines;
     char *real = lines ? next_line(&rest) : NULL;
     const char *written = real ? next_line(&rest) : NULL;
     size_t count = 0, own = 0;
@@ -205,7 +212,7 @@ void stand_in_become(char **words)
     if (!all)
         _exit(EXIT_NOT_STARTED);
     all[own++] = count ? words[0] : real;
-    if (access(written, W_OK | X_OK) == 0)
+    if (!ended && access(written, W_OK | X_OK) == 0)
         for (char *word; own <= WORDS_MOST && (word = next_line(&rest));)
             all[own++] = word;
     for (size_t i = 1; i < count; i++)
