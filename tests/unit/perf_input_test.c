@@ -93,6 +93,20 @@ static void test_attributes_of_a_stream_that_lie(void **state)
     assert_refused(scratch_file, "only 0 bytes long");
 }
 
+/* It is one event. */
+static void test_an_event_that_a_stream_tells_twice(void **state)
+{
+    (void)state;
+    build_plain(&plain, true);
+    const size_t size = make_stream(&plain);
+    uint8_t *first = form + PERF_PIPE_HEADER_BYTES;
+    const size_t bytes = (size_t)first[6] | (size_t)first[7] << 8;
+    assert_true(size + bytes <= sizeof form);
+    memmove(first + bytes, first, size - PERF_PIPE_HEADER_BYTES);
+    write_scratch(form, size + bytes);
+    assert_opens_well(scratch_file, &plain);
+}
+
 /* A mark without contents, a bit that there is not, a section that says more than it has: none is
  * taken. */
 static void test_odd_records_for_features(void **state)
@@ -324,6 +338,7 @@ int main(void)
         cmocka_unit_test(test_a_stream_becomes_the_file_it_was_made_of),
         cmocka_unit_test(test_a_stream_that_is_cut_anywhere),
         cmocka_unit_test(test_attributes_of_a_stream_that_lie),
+        cmocka_unit_test(test_an_event_that_a_stream_tells_twice),
         cmocka_unit_test(test_odd_records_for_features),
         cmocka_unit_test(test_build_ids_are_padded_in_a_stream),
         cmocka_unit_test(test_a_feature_too_large_for_a_stream_is_told),

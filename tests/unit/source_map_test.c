@@ -385,6 +385,15 @@ static void test_where_a_map_is_named(void **state)
         {"f()\n//# sourceMappingURL=data:application/"
          "json,%7B%22version%22:3,%22sources%22:%5B%22src/m.ts%22%5D,%22mappings%22:%22AAAA%22%7D",
          true},
+        /* encodeURIComponent leaves ' and * */
+        {"f()\n//# sourceMappingURL=data:application/"
+         "json,%7B%22sourceRoot%22:%22%22,%22names%22:%5B%22'*%22%5D,%22version%22:3,"
+         "%22sources%22:%5B%22src/m.ts%22%5D,%22mappings%22:%22AAAA%22%7D",
+         true},
+        {"f()\n/*# sourceMappingURL=data:application/"
+         "json,%7B%22version%22:3,%22sources%22:%5B%22src/"
+         "m.ts%22%5D,%22mappings%22:%22AAAA%22%7D*/",
+         true},
         {"f()\n//# sourceMappingURL=m.map\n//# debugId=7\n/* end */\n", true},
         {"f()\n//# sourceMappingURL=m.map\n\n}})();\n", true}, /* the end of a wrapper */
         {"f()\n//# sourceMappingURL=m.map\n}f()\n", false},

@@ -180,6 +180,16 @@ static bool are_comments(const char *text)
     return true;
 }
 
+/* How long the URL at TEXT is.  encodeURIComponent leaves ' and * as they are. */
+static size_t url_bytes(const char *text)
+{
+    const char *ends = strncmp(text, "data:", 5) ? " \t\r\n*'\"" : " \t\r\n*\"";
+    size_t bytes = strcspn(text, ends);
+    while (text[bytes] == '*' && text[bytes + 1] != '/')
+        bytes += 1 + strcspn(text + bytes + 1, ends);
+    return bytes;
+}
+
 /* The URL in the last line of code or of comments behind it that names one, NUL-terminated in TEXT;
  * or NULL. */
 static char *find_url(char *text, size_t bytes)
@@ -196,7 +206,7 @@ static char *find_url(char *text, size_t bytes)
             (sign[-2] == '/' || sign[-2] == '*'))
             found = at;
     }
-    char *end = found ? found + strcspn(found, " \t\r\n*'\"") : NULL;
+    char *end = found ? found + url_bytes(found) : NULL;
     const char *rest = end ? end + strspn(end, " \t") : NULL;
     if (!end || end == found)
         return NULL;
