@@ -77,7 +77,7 @@ by_leaving() {
     pid=$!
     await_threads "$pid"
     # shellcheck disable=SC2016 # for the inner shell
-    timeout 60 bash -c 'echo ping >control; read -r _ <ack; echo >go; await_use "$0" $((150 / part)); echo stop >control' "$pid" &
+    timeout 60 bash -c 'echo ping >control; read -r _ <ack; echo >go; await_use "$0" $((200 / part)); echo stop >control' "$pid" &
     record_with record --control fifo:control,ack "${@/PID/$pid}" || status=$?
     wait && name_dumps && return $status
 }
