@@ -139,9 +139,9 @@ STATIC     := $(patsubst %,$(BUILD)/static/%,unwind_shapes tinyjit thread_turns)
 BENCH      := $(patsubst bench/%.c,$(BUILD)/bench/%,$(wildcard bench/*.c))
 
 .PHONY: all agents libraries dist demo check check-live check-all check-tests live-tests both-builds plain-build sanitized-build \
-        tests mutants recordings check-new-perf setup-build setup-demo setup-check setup-live setup-runtimes bench bench-quick bench-diff bench-diff-quick \
-        docs-pictures fuzz fuzzers torture tsan install install-command install-libraries uninstall manuals library-manuals \
-        static tarball deb clean format rooms FORCE
+        tests mutants recordings check-new-perf setup-build setup-demo setup-check setup-live setup-runtimes \
+        bench bench-quick bench-diff bench-diff-quick docs-pictures fuzz fuzzers torture tsan install install-command \
+        install-libraries uninstall manuals library-manuals static tarball deb clean format rooms FORCE
 .DELETE_ON_ERROR:
 .SECONDARY:
 
@@ -239,8 +239,9 @@ $(TAKEN_OBJECTS): $(BUILD)/jitunwind/%.o: %.c
 	@mkdir -p $(@D)
 	$(call brief,CC,$< (libjitunwind)$(KIND))$(CC) $(ALL_CPPFLAGS) $(ALL_CFLAGS) $(DEPENDS) -c -o $@ $<
 
-# It takes the file in.
+# These take the file in.
 $(BUILD)/injector/debug/gdb_script.o: injector/debug/perfjit_gdb.py
+$(BUILD)/injector/run/program/node_reach.o: injector/run/program/node_reach.js
 
 # The shared libraries link libc alone, and export what their symbol map names.  -z now: the dynamic linker would take 4 KiB of a
 # caller's stack at the first calls.

@@ -4,6 +4,8 @@
  * of them can be told another place by its environment: left_over.h removes them. */
 #include "injector/run/program/runtime.h"
 
+#include "injector/run/program/node_reach.h"
+
 #include <string.h>
 
 #define SET(variable, text)                                                                        \
@@ -23,85 +25,6 @@ static const struct runtime older_mono = {.name = "mono",
     {                                                                                              \
         SWITCH_PREPEND, variable, text, ' ', false, false                                          \
     }
-
-/* Node that a program starts by its path (process.execPath) gets the words by a script that node
- * reads in front of the program.  After the run the folder is gone.  V8 would print its log then,
- * which it opens for each thread, or leave files: no process and no thread gets the words, and none
- * finds them in NODE_OPTIONS. */
-static const char node_reach[] =
-    "'use strict';\n"
-    "// perfjit record: what this process starts by node's path gets the words that switch V8's "
-    "code log on.\n"
-    "const child_process = require('child_process'), fs = require('fs'), threads = "
-    "require('worker_threads');\n"
-    "const path = process.execPath, isReach = word => word.startsWith('--require=') && "
-    "word.endsWith('/settings/node/reach.js');\n"
-    "const isPlaced = process.execArgv.some(word => "
-    "/^--perf-prof-path=.*[/]perfjit-[^/]*[/]dumps$/.test(word));\n"
-    "const isOwn = word => isReach(word) || "
-    "/^--(log-code$|log-source-code$|logfile=|log-deopt$|redirect-code-traces)/.test(word) ||\n"
-    "    (isPlaced && /^--(perf-prof|interpreted-frames-native-stack$)/.test(word));\n"
-    "const words = process.execArgv.filter(isOwn), ended = __filename.replace('node/reach.js', "
-    "'ended');\n"
-    "for (let at; (at = process.execArgv.findIndex(isReach)) >= 0;)\n"
-    "    process.execArgv.splice(at, 1);\n"
-    "const without = options => "
-    "options.replace(/"
-    "^(--(perf-prof|perf-basic-prof|perf-prof-unwinding-info|interpreted-frames-native-stack)( "
-    "|$))+/, '');\n"
-    "const isOver = () => {\n"
-    "    if (fs.existsSync(__filename) && !fs.existsSync(ended))\n"
-    "        return false;\n"
-    "    if (process.env.NODE_OPTIONS)\n"
-    "        process.env.NODE_OPTIONS = without(process.env.NODE_OPTIONS);\n"
-    "    return true;\n"
-    "};\n"
-    "const isNode = file => {\n"
-    "    try {\n"
-    "        return file === path || (file[0] === '/' && fs.realpathSync(file) === "
-    "fs.realpathSync(path));\n"
-    "    } catch {\n"
-    "        return false;\n"
-    "    }\n"
-    "};\n"
-    "const reached = args => isOver() ? args.filter(word => !isOwn(word)) : [...words.filter(word "
-    "=> !args.includes(word)), ...args];\n"
-    "const handed = options => isOver() && options && options.env && options.env.NODE_OPTIONS ?\n"
-    "    { ...options, env: { ...options.env, NODE_OPTIONS: without(options.env.NODE_OPTIONS) } } "
-    ": options;\n"
-    "const { spawn } = child_process.ChildProcess.prototype;\n"
-    "child_process.ChildProcess.prototype.spawn = function (options) {\n"
-    "    if (options && Array.isArray(options.args) && isNode(options.file))\n"
-    "        options.args = [options.args[0], ...reached(options.args.slice(1))];\n"
-    "    if (options && Array.isArray(options.envPairs) && isOver())\n"
-    "        options.envPairs = options.envPairs.map(pair => pair.startsWith('NODE_OPTIONS=') ? "
-    "'NODE_OPTIONS=' + without(pair.slice(13)) : pair);\n"
-    "    return spawn.call(this, options);\n"
-    "};\n"
-    "for (const name of ['spawnSync', 'execFileSync', 'execSync']) {\n"
-    "    const call = child_process[name];\n"
-    "    child_process[name] = { [name](file, ...rest) {\n"
-    "        rest = rest.map(handed);\n"
-    "        const options = rest.find(one => one && !Array.isArray(one));\n"
-    "        if (name !== 'execSync' && isNode(file) && !(options && options.shell))\n"
-    "            rest = [reached(Array.isArray(rest[0]) ? rest[0] : []), options];\n"
-    "        return call.call(this, file, ...rest);\n"
-    "    } }[name];\n"
-    "}\n"
-    "// V8's flags are of the whole process. A thread with words of its own does not read this "
-    "file by itself.\n"
-    "threads.Worker = new Proxy(threads.Worker, { construct(target, [script, options, ...rest], "
-    "made) {\n"
-    "    if (isOver()) {\n"
-    "        require('v8').setFlagsFromString('--no-log');\n"
-    "        options = { ...options, execArgv: (options && Array.isArray(options.execArgv) ? "
-    "options.execArgv : process.execArgv).filter(word => !isOwn(word)) };\n"
-    "    } else if (options && Array.isArray(options.execArgv)) {\n"
-    "        options = { ...options, execArgv: [...words.filter(isReach), ...options.execArgv] };\n"
-    "    }\n"
-    "    return Reflect.construct(target, [script, options, ...rest], made);\n"
-    "} });\n"
-    "require('module').syncBuiltinESMExports();\n";
 
 /* V8 tells of deopts in its code log only if it also traces them: to the program's standard output,
  * or to a file, which it opens at each deopt.  It ends the program where it can't (node 20, 24). */

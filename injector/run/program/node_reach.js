@@ -1,0 +1,57 @@
+'use strict';
+// perfjit record: what this process starts by node's path gets the words that switch V8's code log on.
+const child_process = require('child_process'), fs = require('fs'), threads = require('worker_threads');
+const path = process.execPath, isReach = word => word.startsWith('--require=') && word.endsWith('/settings/node/reach.js');
+const isPlaced = process.execArgv.some(word => /^--perf-prof-path=.*[/]perfjit-[^/]*[/]dumps$/.test(word));
+const isOwn = word => isReach(word) || /^--(log-code$|log-source-code$|logfile=|log-deopt$|redirect-code-traces)/.test(word) ||
+    (isPlaced && /^--(perf-prof|interpreted-frames-native-stack$)/.test(word));
+const words = process.execArgv.filter(isOwn), ended = __filename.replace('node/reach.js', 'ended');
+for (let at; (at = process.execArgv.findIndex(isReach)) >= 0;)
+    process.execArgv.splice(at, 1);
+const without = options => options.replace(/^(--(perf-prof|perf-basic-prof|perf-prof-unwinding-info|interpreted-frames-native-stack)( |$))+/, '');
+const isOver = () => {
+    if (fs.existsSync(__filename) && !fs.existsSync(ended))
+        return false;
+    if (process.env.NODE_OPTIONS)
+        process.env.NODE_OPTIONS = without(process.env.NODE_OPTIONS);
+    return true;
+};
+const isNode = file => {
+    try {
+        return file === path || (file[0] === '/' && fs.realpathSync(file) === fs.realpathSync(path));
+    } catch {
+        return false;
+    }
+};
+const reached = args => isOver() ? args.filter(word => !isOwn(word)) : [...words.filter(word => !args.includes(word)), ...args];
+const handed = options => isOver() && options && options.env && options.env.NODE_OPTIONS ?
+    { ...options, env: { ...options.env, NODE_OPTIONS: without(options.env.NODE_OPTIONS) } } : options;
+const { spawn } = child_process.ChildProcess.prototype;
+child_process.ChildProcess.prototype.spawn = function (options) {
+    if (options && Array.isArray(options.args) && isNode(options.file))
+        options.args = [options.args[0], ...reached(options.args.slice(1))];
+    if (options && Array.isArray(options.envPairs) && isOver())
+        options.envPairs = options.envPairs.map(pair => pair.startsWith('NODE_OPTIONS=') ? 'NODE_OPTIONS=' + without(pair.slice(13)) : pair);
+    return spawn.call(this, options);
+};
+for (const name of ['spawnSync', 'execFileSync', 'execSync']) {
+    const call = child_process[name];
+    child_process[name] = { [name](file, ...rest) {
+        rest = rest.map(handed);
+        const options = rest.find(one => one && !Array.isArray(one));
+        if (name !== 'execSync' && isNode(file) && !(options && options.shell))
+            rest = [reached(Array.isArray(rest[0]) ? rest[0] : []), options];
+        return call.call(this, file, ...rest);
+    } }[name];
+}
+// V8's flags are of the whole process. A thread with words of its own does not read this file by itself.
+threads.Worker = new Proxy(threads.Worker, { construct(target, [script, options, ...rest], made) {
+    if (isOver()) {
+        require('v8').setFlagsFromString('--no-log');
+        options = { ...options, execArgv: (options && Array.isArray(options.execArgv) ? options.execArgv : process.execArgv).filter(word => !isOwn(word)) };
+    } else if (options && Array.isArray(options.execArgv)) {
+        options = { ...options, execArgv: [...words.filter(isReach), ...options.execArgv] };
+    }
+    return Reflect.construct(target, [script, options, ...rest], made);
+} });
+require('module').syncBuiltinESMExports();
