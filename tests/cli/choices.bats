@@ -1,6 +1,7 @@
 #!/usr/bin/env bats
 # --time, --thread, --process and --event: every view has the sums that perf script's lines have.
 load helper
+load views
 
 setup_file() {
     stored_alone || return 0
@@ -32,26 +33,6 @@ chosen = [int(period) for pid, tid, time, period, name, comm in lines
           and round(float(start) * 1e9) <= int(time) - first < round(float(end) * 1e9)]
 print(len(chosen), sum(chosen))
 END
-}
-
-# reported FORM WORD...: the same by report, with these options.
-reported() {
-    perfjit report -q --json "${@:2}" "$1" | jq -r '"\(.samples) \(.total)"'
-}
-
-# views FORM WORD...: the same by each view; they must agree.
-views() {
-    local form=$1 report ms=1
-    shift
-    [[ " $(awk '{ print $5 }' $form.lines | sort -u | xargs) " != *-clock* ]] || ms=1000000 # profiler.firefox.com has times in ms
-    report=$(reported $form "$@")
-    perfjit flamegraph -q "$@" -o choice.html $form
-    same <(data choice.html | jq -r '"\(.samples.weight | length) \(.samples.weight | add)"') <(echo "$report") >&2 || return
-    same <(perfjit export -q -f folded --weight period "$@" $form | awk '{ n += $NF } END { printf "%.0f\n", n }') <(echo "${report#* }") >&2 || return
-    same <(perfjit export -q -f speedscope "$@" $form | jq '[.profiles[].weights[]] | add') <(echo "${report#* }") >&2 || return
-    same <(perfjit export -q -f firefox "$@" $form | jq '[.threads[].samples.weight[]] | add * '$ms' | round') <(echo "${report#* }") >&2 || return
-    same <(perfjit export -q -f callgrind "$@" $form | sed -n 's/^totals: //p') <(echo "${report#* }") >&2 || return
-    echo "$report"
 }
 
 @test "a range of time has the samples in it, in seconds and in percent, and neighbours add up" {

@@ -1,6 +1,7 @@
 #!/usr/bin/env bats
 # Threads that waited, how many ran at a time, and the program's spans: sums are those of perf script's lines (waits.py), and perf 7's.
 load helper
+load views
 
 setup_file() {
     require_perf || return 0
@@ -35,28 +36,9 @@ judge() {
     python3 "$here/waits.py" "$@"
 }
 
-# reported FORM OPTION...: "samples ns".
-reported() {
-    perfjit report -q --json "${@:2}" "$1" | jq -r '"\(.samples) \(.total)"'
-}
-
-# totals FORM OPTION...: the same by each view, which must agree.
-totals() {
-    local form=$1 report
-    shift
-    report=$(reported "$form" "$@")
-    perfjit flamegraph -q "$@" -o choice.html "$form"
-    same <(data choice.html | jq -r '"\(.samples.weight | length) \(.samples.weight | add)"') <(echo "$report") >&2 || return
-    same <(perfjit export -q -f folded --weight period "$@" "$form" | awk '{ n += $NF } END { printf "%.0f\n", n }') <(echo "${report#* }") >&2 || return
-    same <(perfjit export -q -f speedscope "$@" "$form" | jq '[.profiles[].weights[]] | add') <(echo "${report#* }") >&2 || return
-    same <(perfjit export -q -f firefox "$@" "$form" | jq '[.threads[].samples.weight[]] | add * 1000000 | round') <(echo "${report#* }") >&2 || return
-    same <(perfjit export -q -f callgrind "$@" "$form" | sed -n 's/^totals: //p') <(echo "${report#* }") >&2 || return
-    echo "$report"
-}
-
 @test "off-CPU time is from each OUT to the next IN, by thread and in each view, before and after inject" {
     for form in stacks records stacks.jit records.jit; do
-        [ $form = records.jit ] && by=reported || by=totals
+        [ $form = records.jit ] && by=reported || by=views
         judge waits "${form%.jit}" >judged
         [ "$($by $form --off-cpu)" = "$(sed -n 's/^all //p' judged)" ] || complain "$form: $(tail -1 judged)"
         perfjit report -q --json --by thread --off-cpu $form | jq -r '.rows[] | "\(.name | sub(".*/"; "")) \(.samples) \(.weight)"' | sort >own
@@ -68,7 +50,7 @@ totals() {
 
 @test "of a wait a range of time has its part, and ranges add up" {
     for form in stacks records; do
-        [ "$(totals $form --off-cpu --time 0.05-0.123)" = "$(judge waits $form 0.05 0.123 | sed -n 's/^all //p')" ]
+        [ "$(views $form --off-cpu --time 0.05-0.123)" = "$(judge waits $form 0.05 0.123 | sed -n 's/^all //p')" ]
         sum=0
         for tenth in {0..9}; do
             part=$(perfjit report -q --json --off-cpu --time "$((tenth * 10))%-$((tenth * 10 + 10))%" $form | jq .total)
@@ -134,7 +116,7 @@ END
         perfjit report -q --json --by thread --latency $form | jq -r '.rows[] | "\(.name | sub(".*/"; "")) \(.weight)"' | sort >own
         same own <(judge latency "${form%.jit}" | sort)
         same <(perfjit report -q --json --weight latency $form | jq .total) <(judge latency "${form%.jit}" | awk '{ n += $2 } END { print n }')
-        [ "$(totals $form --latency | cut -d' ' -f2)" = "$(judge latency "${form%.jit}" | awk '{ n += $2 } END { print n }')" ]
+        [ "$(views $form --latency | cut -d' ' -f2)" = "$(judge latency "${form%.jit}" | awk '{ n += $2 } END { print n }')" ]
     done
     # Some samples were taken while both workers ran.
     [ "$(perfjit report -q --json --latency stacks | jq .total)" -lt "$(perfjit report -q --json stacks | jq .total)" ]
@@ -173,7 +155,7 @@ END
 
 @test "--span is the time in the program's spans of that name, of the thread whose they are" {
     for form in stacks records stacks.jit; do
-        [ $form = stacks ] && by=totals || by=reported
+        [ $form = stacks ] && by=views || by=reported
         perf script -i "${form%.jit}" -F tid 2>/dev/null | sort -un >tids
         for name in "GET /a" "GET /b"; do
             read -r ns count period <<<"0 0 0"
