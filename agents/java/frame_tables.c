@@ -1,6 +1,7 @@
 /* See frame_tables.h. */
 #include "agents/java/frame_tables.h"
 
+#include "agents/java/array_room.h"
 #include "jitdump/instructions/x86_64_decoder.h"
 
 #include <stdlib.h>
@@ -29,16 +30,13 @@ struct rows {
 
 static void add(struct rows *rows, uint64_t at, uint64_t cfa_offset, bool saved)
 {
-    if (rows->count == rows->capacity) {
-        const size_t capacity = rows->capacity ? 2 * rows->capacity : 32;
-        struct row *items = realloc(rows->items, capacity * sizeof *items);
-        rows->no_memory = rows->no_memory || !items;
-        if (!items)
-            return;
-        rows->items = items;
-        rows->capacity = capacity;
-    }
-    rows->items[rows->count] =
+    struct row *items =
+        array_with_room(rows->items, rows->count, 1, &rows->capacity, sizeof *items);
+    rows->no_memory = rows->no_memory || !items;
+    if (!items)
+        return;
+    rows->items = items;
+    items[rows->count] =
         (struct row){.at = at, .cfa_offset = cfa_offset, .saved = saved, .number = rows->count};
     rows->count++;
 }

@@ -1,6 +1,7 @@
 /* See java_method.h. */
 #include "agents/java/java_method.h"
 
+#include "agents/java/array_room.h"
 #include "agents/java/method_text.h"
 
 #include <stdlib.h>
@@ -49,15 +50,12 @@ const struct java_method *java_method_of(struct java_methods *methods, jmethodID
     for (size_t i = 0; i < methods->count; i++)
         if (methods->items[i].id == id)
             return methods->items[i].name ? &methods->items[i] : NULL;
-    if (methods->count == methods->capacity) {
-        const size_t capacity = methods->capacity ? 2 * methods->capacity : 16;
-        struct java_method *items = realloc(methods->items, capacity * sizeof *items);
-        if (!items)
-            return NULL;
-        methods->items = items;
-        methods->capacity = capacity;
-    }
-    struct java_method *method = &methods->items[methods->count++];
+    struct java_method *items =
+        array_with_room(methods->items, methods->count, 1, &methods->capacity, sizeof *items);
+    if (!items)
+        return NULL;
+    methods->items = items;
+    struct java_method *method = &items[methods->count++];
     *method = (struct java_method){.id = id};
     return read_method(methods, method) ? method : NULL;
 }

@@ -1,10 +1,9 @@
 /* See told_code.h. */
 #include "agents/java/told_code.h"
 
-#include <stdlib.h>
-#include <string.h>
+#include "agents/java/array_room.h"
 
-enum { FIRST_CAPACITY = 1024 };
+#include <string.h>
 
 /* The number of the first range that ends behind ADDR. */
 static size_t first_behind(const struct told_code *told, uint64_t addr)
@@ -20,25 +19,17 @@ static size_t first_behind(const struct told_code *told, uint64_t addr)
     return low;
 }
 
-static bool reserve(struct told_code *told, size_t more)
-{
-    if (told->count + more <= told->capacity)
-        return true;
-    const size_t capacity = told->capacity ? 2 * told->capacity : FIRST_CAPACITY;
-    struct told_range *items = realloc(told->items, capacity * sizeof *items);
-    if (!items)
-        return false;
-    told->items = items;
-    told->capacity = capacity;
-    return true;
-}
-
 bool told_code_add(struct told_code *told, const struct told_range *range)
 {
     struct told_range pieces[3];
     size_t piece_count = 0, first = first_behind(told, range->begin), behind = first;
-    if (range->begin >= range->end || !reserve(told, 2))
+    if (range->begin >= range->end)
         return false;
+    struct told_range *items =
+        array_with_room(told->items, told->count, 2, &told->capacity, sizeof *items);
+    if (!items)
+        return false;
+    told->items = items;
     while (behind < told->count && told->items[behind].begin < range->end)
         behind++;
     if (first < behind && told->items[first].begin < range->begin) {
@@ -72,16 +63,8 @@ bool told_code_gap(const struct told_code *told, uint64_t begin, uint64_t end,
 
 static bool is_in_one(const struct vm_blobs *blobs, const struct told_range *range)
 {
-    size_t low = 0, high = blobs->count;
-    while (low < high) {
-        const size_t middle = low + (high - low) / 2;
-        if (blobs->items[middle].end > range->begin)
-            high = middle;
-        else
-            low = middle + 1;
-    }
-    return low < blobs->count && blobs->items[low].begin <= range->begin &&
-           blobs->items[low].end >= range->end;
+    const struct vm_blob *blob = vm_blobs_find(blobs, range->begin);
+    return blob && blob->end >= range->end;
 }
 
 void told_code_drop(struct told_code *told, const struct vm_blobs *now,

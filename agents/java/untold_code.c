@@ -33,19 +33,11 @@ void untold_code_note(struct untold_code *untold, uint64_t begin, uint64_t end)
 
 /* ---- A walk ---- */
 
-static int by_begin(const void *key, const void *item)
-{
-    const struct vm_blob *one = key, *other = item;
-    return one->begin < other->begin ? -1 : one->begin > other->begin;
-}
-
 static bool was_there(const struct untold_code *untold, const struct vm_blob *blob)
 {
-    const struct vm_blob *other = untold->before.count
-                                      ? bsearch(blob, untold->before.items, untold->before.count,
-                                                sizeof *untold->before.items, by_begin)
-                                      : NULL;
-    return other && other->end == blob->end && other->name == blob->name;
+    const struct vm_blob *other = vm_blobs_find(&untold->before, blob->begin);
+    return other && other->begin == blob->begin && other->end == blob->end &&
+           other->name == blob->name;
 }
 
 static void log_gap(struct jitdump *dump, const struct told_range *gap, const char *name)

@@ -8,6 +8,7 @@
  */
 #include "agents/java/vm_structs.h"
 
+#include "agents/java/array_room.h"
 #include "jitdump/guest/code_probe.h"
 
 #include <ctype.h>
@@ -15,7 +16,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { FREE_SEGMENT = 0xff, HEAPS_MOST = 16, FRAME_BYTES_MOST = 1 << 20, FIRST_CAPACITY = 1024 };
+enum { FREE_SEGMENT = 0xff, HEAPS_MOST = 16, FRAME_BYTES_MOST = 1 << 20 };
 
 /* ---- The tables ---- */
 
@@ -346,15 +347,12 @@ static bool add_blob(const struct vm_structs *structs, struct vm_blobs *blobs, u
     if (!found.name || found.begin < blob || found.begin >= found.end || found.end > end ||
         is_method_name(blobs, found.name))
         return true;
-    if (blobs->count == blobs->capacity) {
-        const size_t capacity = blobs->capacity ? 2 * blobs->capacity : FIRST_CAPACITY;
-        struct vm_blob *items = realloc(blobs->items, capacity * sizeof *items);
-        if (!items)
-            return false;
-        blobs->items = items;
-        blobs->capacity = capacity;
-    }
-    blobs->items[blobs->count++] = found;
+    struct vm_blob *items =
+        array_with_room(blobs->items, blobs->count, 1, &blobs->capacity, sizeof *items);
+    if (!items)
+        return false;
+    blobs->items = items;
+    items[blobs->count++] = found;
     return true;
 }
 
@@ -405,6 +403,19 @@ bool vm_blobs_read(const struct vm_structs *structs, struct vm_blobs *blobs)
     if (blobs->count)
         qsort(blobs->items, blobs->count, sizeof *blobs->items, by_begin);
     return true;
+}
+
+const struct vm_blob *vm_blobs_find(const struct vm_blobs *blobs, uint64_t addr)
+{
+    size_t low = 0, high = blobs->count;
+    while (low < high) {
+        const size_t middle = low + (high - low) / 2;
+        if (blobs->items[middle].end > addr)
+            high = middle;
+        else
+            low = middle + 1;
+    }
+    return low < blobs->count && blobs->items[low].begin <= addr ? &blobs->items[low] : NULL;
 }
 
 /* ---- Methods ---- */

@@ -70,6 +70,9 @@ struct vm_blobs {
  * in the way. */
 bool vm_blobs_read(const struct vm_structs *structs, struct vm_blobs *blobs);
 
+/* The piece whose code is at ADDR, or NULL. */
+const struct vm_blob *vm_blobs_find(const struct vm_blobs *blobs, uint64_t addr);
+
 enum { VM_NAME_BYTES = 256 };
 
 /* Copy the name that stands at ADDR.  False: there is none. */

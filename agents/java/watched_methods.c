@@ -1,9 +1,7 @@
 /* See watched_methods.h. */
 #include "agents/java/watched_methods.h"
 
-#include <stdlib.h>
-
-enum { FIRST_CAPACITY = 1024 };
+#include "agents/java/array_room.h"
 
 /* HotSpot writes there meanwhile. */
 static uint64_t method_at(const uint64_t *place)
@@ -11,24 +9,15 @@ static uint64_t method_at(const uint64_t *place)
     return *(const volatile uint64_t *)place;
 }
 
-static bool reserve_one(struct watched_methods *watched)
-{
-    if (watched->count < watched->capacity)
-        return true;
-    const size_t capacity = watched->capacity ? 2 * watched->capacity : FIRST_CAPACITY;
-    struct watched_method *items = realloc(watched->items, capacity * sizeof *items);
-    if (!items)
-        return false;
-    watched->items = items;
-    watched->capacity = capacity;
-    return true;
-}
-
 void watched_methods_add(struct watched_methods *watched, const uint64_t *place)
 {
     pthread_mutex_lock(&watched->lock);
-    if (reserve_one(watched))
-        watched->items[watched->count++] = (struct watched_method){place, method_at(place)};
+    struct watched_method *items =
+        array_with_room(watched->items, watched->count, 1, &watched->capacity, sizeof *items);
+    if (items) {
+        watched->items = items;
+        items[watched->count++] = (struct watched_method){place, method_at(place)};
+    }
     pthread_mutex_unlock(&watched->lock);
 }
 
