@@ -204,7 +204,7 @@ int run_folder_add_program(const struct run_folder *folder, const char *name, co
 /* Where that fails, as on a full disk, the end is told by the folder's own. */
 void run_folder_tell_end(const struct run_folder *folder)
 {
-    char *path = path_in(folder->settings, "ended");
+    char *path = path_in(folder->settings, RUN_FOLDER_ENDED);
     const int fd = path ? open(path, O_WRONLY | O_CREAT | O_CLOEXEC, 0600) : -1;
     if (fd >= 0)
         close(fd);

@@ -18,6 +18,9 @@
 
 #include <stdint.h>
 
+/* In the settings; node_reach.js knows it, too. */
+#define RUN_FOLDER_ENDED "ended"
+
 struct run_folder {
     char *path; /* NULL: there is none */
     char *dumps, *settings, *messages;
@@ -30,10 +33,10 @@ struct run_folder {
  * folder's, or without memory. */
 char *run_folder_inner(const char *dumps, const char *name);
 
-/* Make it, where temporary_place_to_map says; or in the /tmp
- * below ROOT, a directory that will be the command's root, unless it is NULL or has none.  ROOT
- * outlives FOLDER.  KEEP: not in an outer run's.  Returns 0, or -1 with the failure text set.
- * Release with run_folder_remove in either case. */
+/* Make it, where temporary_place_to_map says; or in the /tmp below ROOT, a directory that will be
+ * the command's root, unless it is NULL or has none.  ROOT outlives FOLDER.  KEEP: not in an outer
+ * run's.  Returns 0, or -1 with the failure text set.  Release with run_folder_remove in either
+ * case. */
 int run_folder_make(struct run_folder *folder, const char *root, bool keep,
                     struct findings *findings);
 

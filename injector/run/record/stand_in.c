@@ -9,6 +9,7 @@
 
 #include "injector/files/regular_file.h"
 #include "injector/run/program/program.h"
+#include "injector/run/record/run_folder.h"
 #include "injector/text/file_name.h"
 
 #include <errno.h>
@@ -179,7 +180,7 @@ static char *lines_of(const char *path, bool *ended)
     const int settings = (int)(before - strlen("bin/"));
     if (asprintf(&words, "%.*s%s.words", settings, path, name) < 0)
         return NULL;
-    if (asprintf(&end, "%.*sended", settings, path) < 0)
+    if (asprintf(&end, "%.*s" RUN_FOLDER_ENDED, settings, path) < 0)
         end = NULL;
     *ended = end && access(end, F_OK) == 0;
     free(end);
