@@ -146,8 +146,9 @@ static const struct finding_text texts[FINDING_KINDS] = {
                            "should write a space there",
                            false},
     [FINDING_MAP_ELSEWHERE] = {"perf map for other addresses",
-                               "left out: it is the map of another process or run, or its process "
-                               "had no code left when it was written",
+                               "left out, though it was named; it is the map of another process "
+                               "or of another run, or its process had no code left when it was "
+                               "written",
                                true},
     [FINDING_FILE_CHANGED] =
         {"program or library that is not the one that ran",
@@ -216,6 +217,6 @@ const struct no_dump_reason no_dump_reasons[NO_DUMP_REASONS] = {
     {FINDING_MAP_UNUSABLE, ""},
     {FINDING_MAP_NOT_OURS, "; to use it all the same, name it with --perf-map FILE"},
     {FINDING_MAP_ELSEWHERE, "; it is the map of another process, or of another run"},
-    {FINDING_MAP_STALE, "; to use it all the same, name it with --perf-map FILE"},
+    {FINDING_MAP_STALE, ""},
     {FINDING_MAP_LINES, "; there is no other map, and no dump"},
 };

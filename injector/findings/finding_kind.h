@@ -42,7 +42,7 @@ enum finding_kind {
     FINDING_MAP_UNUSABLE,    /* a perf map that can't be read */
     FINDING_MAP_LINES,       /* a perf map with lines that can't be read */
     FINDING_MAP_NAMES,       /* a perf map in which names have line breaks */
-    FINDING_MAP_ELSEWHERE,   /* a perf map of addresses where its process has no code */
+    FINDING_MAP_ELSEWHERE,   /* a perf map, named by hand, that has no code of its process */
     FINDING_INHERITANCE_CUT, /* too many functions have been copied to forked processes */
     FINDING_SAMPLE_BROKEN, /* a sample whose stack is to be unwound, and that contradicts itself */
     FINDING_IMAGE_CACHED,  /* a live process that does not see the ELF files, which are in perf's

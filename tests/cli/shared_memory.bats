@@ -70,6 +70,20 @@ right() {
     right 0 1 2 3
 }
 
+# A pid comes back.  The workers have no dump of their own: one compiles for all.
+@test "a perf map that an earlier process with a worker's pid left: left out, and nothing is lost" {
+    local pid
+    shared zero zero
+    pid=$(perf script -i perf.data --comm worker3 -F pid | sort -n | head -1 | tr -d ' ')
+    mkdir -p "$recorded_root/tmp"
+    echo '110000000 10 elsewhere' >"$recorded_root/tmp/perf-$pid.map"
+    run --separate-stderr "$BUILD/perfjit" inject --root "$recorded_root" -i perf.data
+    rm "$recorded_root/tmp/perf-$pid.map"
+    exits 0
+    says "1 x perf map of an earlier process with the same pid" "/tmp/perf-$pid.map: none of its 1 function lies"
+    right 0 1 2 3
+}
+
 @test "private memory stays each one's own, at the same addresses" {
     shared private -f private
     injected 0

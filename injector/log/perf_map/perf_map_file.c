@@ -190,7 +190,7 @@ static bool is_stale(const struct perf_map_search *search, const struct stat *st
         return false;
     snprintf(cause, CAUSE_BYTES,
              "is older, by %" PRIu64 " s, than the process: it was left by an earlier one with "
-             "the same pid",
+             "the same pid; to use it all the same, name it with --perf-map FILE",
              (began_wall_ns - stat_ns(status->st_mtim)) / NS_PER_S);
     return true;
 }

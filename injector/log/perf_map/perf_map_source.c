@@ -382,10 +382,10 @@ static int add_to_process(const struct perf_map_search *search, struct jit_proce
     struct jit_dump dump = stand_in(process, &search->host, path);
     int result = add_functions(process, around, table, path, findings);
     if (!result && counts->entries && counts->outside == counts->entries)
-        /* By chance of the pid: a process with a dump need not have a map. */
+        /* Found by chance of the pid.  Its process need not have a map: it has a dump, or runs
+         * what another process logged, or no JIT at all. */
         report_finding(
-            findings,
-            process->dump_count && !around->given ? FINDING_MAP_STALE : FINDING_MAP_ELSEWHERE,
+            findings, around->given ? FINDING_MAP_ELSEWHERE : FINDING_MAP_STALE,
             "%s: none of its %zu function%s lies in executable memory of process %" PRIu32, path,
             counts->entries, plural(counts->entries), process->pid);
     if (!result && counts->functions && !jit_process_add_dump(process, &dump, path)) {
