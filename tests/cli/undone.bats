@@ -254,10 +254,14 @@ sys.exit(subprocess.run(sys.argv[1:] + [str(child)]).returncode)' "$BUILD/perfji
     says "gone: the directory was removed meanwhile, with what was recorded"
     [[ $stderr != *"is left"* ]] || complain "$stderr"
     # perf's own file comes to the limit, which perf sees when it writes all.
+    # shellcheck disable=SC2016 # for the inner shell
+    printf '#!/bin/bash\nulimit -f 10\nexec env --default-signal=XFSZ perf "$@"\n' >limited.sh
+    chmod +x limited.sh
     # shellcheck disable=SC2086 # words
-    run --separate-stderr env --default-signal=XFSZ bash -c 'ulimit -f 10; exec "$@"' - "$BUILD/perfjit" record -q -F 200 -o r -- $program
-    exits 1
+    run --separate-stderr "$BUILD/perfjit" record --perf ./limited.sh -F 5000 -o r -- $program
+    exits 3
     says "its file came to the file size limit (ulimit -f)"
+    rm limited.sh
     [ -z "$(left)" ] || complain "$(left)"
 }
 
