@@ -9,7 +9,7 @@
 #include "injector/profile/profile_totals.h"
 
 /* What a run's values are by.  The values of each table in front of BY_LINE add up to the run's
- * total, which tests check. */
+ * total. */
 enum run_table {
     BY_FUNCTION,    /* a string of NAMES: the function's name in all runs */
     BY_STATE,       /* a frame of NAMES: a function in a tier, interpreted, inlined */

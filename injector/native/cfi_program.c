@@ -22,7 +22,7 @@ struct interpreter {
 /* Rules of registers that no unwinder needs (vectors) are dropped. */
 static void set_rule(struct interpreter *run, uint64_t reg, struct register_rule rule)
 {
-    if (reg == DWARF_SIGN_STATE)
+    if (reg == DWARF_SIGN_STATE && run->machine->signs_returns)
         reg = SIGN_STATE;
     if (reg < UNWIND_REGISTERS)
         run->row.registers[reg] = rule;

@@ -1,13 +1,16 @@
 /* The machines (CPU architectures) that perf runs on: all that the command knows of one stands in
- * its entry in machine.c.  No other file tests which machine it is.  Other files use a part of the
- * entry, and report it if the entry does not have that part.  unwind/unwind_rule.c takes a frame
- * record to begin where the frame pointer points to; on riscv64 and loongarch64 it ends there.
+ * its entry in machine.c.  Other files use a part of the entry, and report it if the entry does not
+ * have that part.  Two files ask for a machine itself, for what only its ELF files have:
+ * native/symbols/plt_symbols.c (x86-64) and symbol_index.c (Thumb).  unwind/unwind_rule.c takes a
+ * frame record to begin where the frame pointer points to; on riscv64 and loongarch64 it ends
+ * there.
  *
  * How to add a machine: its entry in machine.c, with its names and how ELF has it.  For stacks, the
- * registers in the entry, and how its code looks: a row in unwind/code_shape.c, named in enum
- * machine_code.  For bt, the words of its registers in the entry.  For gdb, its registers' names
- * in the entry, and a line in MACHINES of debug/perfjit_gdb.py.  For checked frames, and for
- * jitdump/cfi.h, see jitdump/instructions/code_step.h and jitdump/cfi/cfi_arch.h.
+ * registers in the entry, and how its code looks: a row in
+ * unwind/code_shape.c, named in enum machine_code.  For bt, the words of its registers in the
+ * entry.  For gdb, its registers' names in the entry, and a line in MACHINES of
+ * debug/perfjit_gdb.py.  For checked frames, and for jitdump/cfi.h, see
+ * jitdump/instructions/code_step.h and jitdump/cfi/cfi_arch.h.
  */
 #ifndef PERFJIT_MACHINE_H
 #define PERFJIT_MACHINE_H

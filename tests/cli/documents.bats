@@ -57,3 +57,26 @@ missing_sections() {
         [[ $output == *"bench/wrong.md: no file $name"* ]] || complain "$name: $output"
     done
 }
+
+@test "tests/README.md has a line for each file of cli/, and for no other" {
+    cd "$root/tests"
+    sed -n '/^## What the files in cli/,/^## What the libraries/p' README.md | grep -oE '^\|[^|]*\|' | grep -oE '`[a-z_0-9]+`' |
+        tr -d '`' | sort >"$BATS_TEST_TMPDIR/named"
+    find cli -name '*.bats' -printf '%f\n' | sed 's/\.bats$//' | sort >"$BATS_TEST_TMPDIR/there"
+    same "$BATS_TEST_TMPDIR/named" "$BATS_TEST_TMPDIR/there"
+}
+
+# no_such_word DOCUMENT...: names in it, as `code_name_clean`, that are in no source.  A program elsewhere may have the name, too.
+no_such_word() {
+    cat "$@" | tr '\n' ' ' | grep -oE '`[a-z]+[a-z0-9]*(_[a-z0-9]+)+`' | tr -d '`' | sort -u >"$BATS_TEST_TMPDIR/words"
+    find "$root"/{injector,jitdump,jitunwind,perfmap,agents,tests,examples,bench} -name '*.[chS]' -o -name '*.py' -o -name '*.js' |
+        xargs grep -ohE '\b[a-z]+[a-z0-9]*(_[a-z0-9]+)+\b' | sort -u | comm -13 - "$BATS_TEST_TMPDIR/words"
+}
+
+@test "CONTRIBUTING and the architecture name only functions and fields that exist" {
+    run no_such_word "$root/CONTRIBUTING.md" "$root/docs/architecture.md"
+    [ -z "$output" ] || complain "$output"
+    echo 'See `code_name_printable` and `code_name_was_here`.' >"$BATS_TEST_TMPDIR/a.md"
+    run no_such_word "$BATS_TEST_TMPDIR/a.md"
+    [ "$output" = code_name_was_here ] || complain "$output"
+}
