@@ -112,11 +112,6 @@ def load(images):
             table.images[file, base] = image["start"] - image["base"] + base
 
 
-def load_table(path):
-    with open(path, encoding="utf-8", errors="surrogateescape") as file:
-        load(table.take(file.read()))
-
-
 class Refresh(gdb.Command):
     """Read what the process has compiled since, and what it has freed.
 Runs by itself when the process stops and its dump has grown."""
@@ -133,14 +128,16 @@ Runs by itself when the process stops and its dump has grown."""
 
 
 def refresh(tells):
+    """Returns whether there is a newer table."""
     made = subprocess.run(REFRESH, stdout=subprocess.PIPE, stderr=subprocess.PIPE, check=False)
     if made.returncode not in (0, 3):
         print("perfjit: %s" % made.stderr.decode(errors="replace").strip())
-        return
+        return False
     load(table.take(made.stdout.decode(errors="surrogateescape")))
     gdb.invalidate_cached_frames()
     if tells:
         print("perfjit: %d functions" % len(table.functions))
+    return True
 
 
 def on_stop(event):
@@ -343,7 +340,11 @@ class FramePointers(Unwinder):
 def begin(path, machine, registers, command):
     global REFRESH
     REFRESH = command
-    load_table(path)
+    with open(path, encoding="utf-8", errors="surrogateescape") as file:
+        images = table.take(file.read())
+    # The table is older than gdb's attaching: the process has gone on meanwhile.
+    if not table.live or not refresh(False):
+        load(images)
     if machine in MACHINES:
         gdb.unwinder.register_unwinder(None, FramePointers(MACHINES[machine](), registers))
     else:

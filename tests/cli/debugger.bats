@@ -272,6 +272,35 @@ END
     sed -n '/^.late/,$p' <<<"$output" | grep -E '^#2 .*tj::main \[tier1\] \(\) at .*wait.tj:3$'
 }
 
+# Its code was freed, and other code stands there, before gdb has stopped it.
+@test "gdb on a process that goes on compiling: the code is that of the moment at which gdb stopped it" {
+    cat >later.tj <<END
+fn spin(n) {
+    var i = 0;
+    while i < n { i = i + 1; }
+    return i;
+}
+fn late(n) { return 1 + spin(n); }
+fn main() { spin(700000000); return late(20000000000); }
+END
+    spinning "$BUILD/tinyjit" --no-inline later.tj
+    kill -STOP $pid
+    mkdir slow
+    cat >slow/gdb <<END
+#!/bin/sh
+kill -CONT $pid
+until grep -qa tj::late jitdump-$pid/jit-$pid.dump jitdump-$pid/stage/jit-$pid.dump; do sleep 0.1; done
+exec $(command -v gdb) "\$@"
+END
+    chmod +x slow/gdb
+    [ "$(grep -ca tj::late jitdump-$pid/stage/jit-$pid.dump)" = 0 ]
+    PATH=$PWD/slow:$PATH perfjit gdb -p $pid -- --batch -ex bt >later.bt 2>&1
+    kill $pid
+    gdb_functions later.bt >later.got
+    printf '%s\n' 'late 6' 'main 7' >later.wanted
+    same <(tail -2 later.got) later.wanted
+}
+
 # lldb_functions TEXT: as gdb_functions; lldb tells columns, too.
 lldb_functions() {
     sed -nE 's/^ .*frame #[0-9]+: .*`tj::([a-z]*) \[tier[12]\] at .*:([0-9]+):[0-9]+$/\1 \2/p' "$1"
