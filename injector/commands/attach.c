@@ -34,7 +34,7 @@ struct attach_options {
 static const struct argp_option attach_table[] = {
     {"dir", 'd', "DIR", 0,
      "The dump's directory, as the process sees it (default: the one that its program or "
-     "JITDUMPDIR names, else /tmp)",
+     "JITDUMPDIR names, else /tmp; if that is mounted noexec, /tmp, /var/tmp or the current one)",
      0},
     REQUEST_OPTIONS,
     {0}};

@@ -26,14 +26,24 @@ static bool is_noexec(const char *place)
     return statvfs(place, &status) == 0 && status.f_flag & ST_NOEXEC;
 }
 
-const char *temporary_place_to_map(void)
+const char *other_place_to_map(enum other_place number)
 {
     static char here[PATH_MAX];
-    const char *const others[] = {"/tmp", "/var/tmp", getcwd(here, sizeof here)};
+    static const char *const fixed[] = {"/tmp", "/var/tmp"};
+    if (number < OTHER_PLACE_HERE)
+        return fixed[number];
+    return getcwd(here, sizeof here) && is_usable(here) ? here : NULL;
+}
+
+const char *temporary_place_to_map(void)
+{
     const char *place = temporary_place();
-    for (size_t i = 0; is_noexec(place) && i < sizeof others / sizeof others[0]; i++)
-        if (others[i] && is_usable(others[i]) && !is_noexec(others[i]) &&
-            access(others[i], W_OK | X_OK) == 0)
-            return others[i];
+    if (!is_noexec(place))
+        return place;
+    for (enum other_place i = 0; i < OTHER_PLACES; i++) {
+        const char *other = other_place_to_map(i);
+        if (other && !is_noexec(other) && access(other, W_OK | X_OK) == 0)
+            return other;
+    }
     return place;
 }

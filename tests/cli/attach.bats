@@ -281,12 +281,53 @@ judge() {
     grep -q "$pid: has ended meanwhile" attach.err || complain "$(cat attach.err)"
 }
 
-@test "a directory that is not there, one that is noexec" {
+@test "a directory that is not there" {
     start one "$asked"
     run --separate-stderr perfjit attach --dir "$PWD/missing" $pid
     exits 1
     says "$pid: can't open a dump: $PWD/missing/jitdump-$pid" "No such file or directory" "--dir names another directory"
     perfjit attach -q $pid
+}
+
+# On hardened servers /tmp is noexec, and /var/tmp, too.  A recorder removes its dump there as well.
+@test "a place that is noexec, which nobody has named: the dump goes where it can be mapped" {
+    require_root
+    cat >try.sh <<'END'
+set -e
+mount -t tmpfs none /mnt
+mkdir /mnt/here
+cp "$BUILD/perfjit" "$BUILD/producers/asked" /mnt
+mount -t tmpfs none /var/tmp
+mount -o bind /tmp /tmp
+mount -o remount,bind,noexec /tmp
+unset JITDUMPDIR TMPDIR
+cd /mnt/here
+exec 9<>/mnt/pid
+../asked one >&9 9>&- 3>&- &
+until [ -s ../pid ]; do sleep 0.01; done
+pid=$!
+trap 'kill $pid' EXIT
+attached() {
+    ../perfjit attach "$@" $pid
+    ../perfjit detach -q $pid
+    rm -rf {/var/tmp,/mnt/here}/jitdump-*
+}
+attached
+mount -o remount,bind,noexec /var/tmp
+attached
+if ../perfjit attach --dir /var/tmp $pid; then exit 9; fi
+../perfjit record -q -p $pid -F 1000 -g none --duration 0.3 -o x
+ls
+../perfjit report -q x.perf.data | grep -o asked_ | uniq
+cd /tmp
+if ../mnt/perfjit attach $pid; then exit 9; fi
+END
+    run --separate-stderr unshare --mount bash try.sh
+    exits 0
+    says "logs its JIT code to /var/tmp/jitdump-" "logs its JIT code to /mnt/here/jitdump-" \
+        "can't open a dump: /var/tmp/jitdump-" "can't open a dump: /tmp/jitdump-"
+    [ "$(grep -c 'mounted noexec' <<<"$stderr")" = 2 ]
+    [ "$output" = $'x.perf.data\nx.perf.data.dso\nasked_' ] || complain "$output"
 }
 
 # ---- Whose it is ----

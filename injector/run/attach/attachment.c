@@ -1,6 +1,7 @@
 /* See attachment.h. */
 #include "injector/run/attach/attachment.h"
 
+#include "injector/files/temporary_place.h"
 #include "injector/text/printable_text.h"
 
 #include <errno.h>
@@ -206,11 +207,36 @@ static bool is_orphan(const struct asking *asking)
            !asking->request->held;
 }
 
+static void ask_for(struct asking *asking, struct switch_page *page, const char *dir,
+                    struct attachment_result *result)
+{
+    uint32_t number;
+    if (switch_page_ask(page, asking->request->wanted, dir, &number))
+        unusable(result);
+    else if (!await_answer(asking, page, number, result))
+        give_up(asking, page, number, result);
+}
+
+/* Nobody has named a directory, and perf could not see a dump in the process's own choice, which is
+ * mounted noexec.  The process tries the other places: only it knows what it may do there. */
+static void ask_for_other_places(struct asking *asking, struct switch_page *page,
+                                 struct attachment_result *result)
+{
+    const struct switch_answer first = result->answer;
+    const enum other_place end = asking->attachment->elsewhere ? OTHER_PLACE_HERE : OTHER_PLACES;
+    for (enum other_place i = 0; i < end && result->outcome == ATTACHMENT_FAILED; i++) {
+        const char *dir = other_place_to_map(i);
+        if (dir)
+            ask_for(asking, page, dir, result);
+    }
+    if (result->outcome == ATTACHMENT_FAILED)
+        result->answer = first;
+}
+
 static void ask_locked(struct asking *asking, struct switch_page *page, bool logs,
                        struct attachment_result *result)
 {
     const struct attachment_request *request = asking->request;
-    uint32_t number;
     if (switch_page_read(page, &result->answer)) {
         unusable(result);
         return;
@@ -223,11 +249,12 @@ static void ask_locked(struct asking *asking, struct switch_page *page, bool log
         hold(page, result);
     if (is_done(&result->answer, request->wanted, logs) && !is_orphan(asking))
         result->outcome = ATTACHMENT_ALREADY;
-    else if (switch_page_ask(page, request->wanted, request->dir, &number))
-        unusable(result);
-    else if (!await_answer(asking, page, number, result))
-        give_up(asking, page, number, result);
-    else if (result->outcome == ATTACHMENT_DONE && !result->answer.path[0])
+    else
+        ask_for(asking, page, request->dir, result);
+    if (result->outcome == ATTACHMENT_FAILED && request->wanted == ATTACH_ON && !request->dir &&
+        result->answer.error == -EPERM)
+        ask_for_other_places(asking, page, result);
+    if (result->outcome == ATTACHMENT_DONE && !result->answer.path[0])
         result->outcome = ATTACHMENT_ALREADY; /* there was nothing to close */
     end_holding(page, result);
 }

@@ -22,7 +22,7 @@
 struct attachment_request {
     pid_t pid;
     enum attach_wanted wanted;
-    const char *dir; /* as the process sees it; NULL: its own choice */
+    const char *dir; /* as the process sees it; NULL: its own choice, or where it can be mapped */
     double seconds;  /* until it has polled */
     /* For a recorder.  ON: only as long as recorders hold it; what was on before stays on.  OFF:
      * unless others hold it. */

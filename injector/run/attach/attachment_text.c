@@ -42,12 +42,13 @@ static void tell_detached(const struct attachment *attachment, const struct swit
 }
 
 static void tell_failed(const struct attachment *attachment, const struct switch_answer *answer,
-                        bool on)
+                        const struct attachment_request *request)
 {
     const char *text = answer->text[0] ? answer->text : strerror(-answer->error);
-    if (on)
-        printable_line(stderr, "perfjit: %d: can't open a dump: %s (--dir names another directory)",
-                       (int)attachment->pid, text);
+    if (request->wanted == ATTACH_ON)
+        printable_line(stderr,
+                       "perfjit: %d: can't open a dump: %s (%s--dir names another directory)",
+                       (int)attachment->pid, text, request->passing ? "perfjit attach " : "");
     else
         printable_line(stderr, "perfjit: %d: has closed %s, but not all is in it: %s",
                        (int)attachment->pid, answer->path, text);
@@ -91,7 +92,7 @@ static void tell_one(const struct attachment *attachment, const struct attachmen
             printable_line(stderr, "perfjit: %d: is not attached", pid);
         break;
     case ATTACHMENT_FAILED:
-        tell_failed(attachment, &result->answer, on);
+        tell_failed(attachment, &result->answer, request);
         break;
     case ATTACHMENT_NOT_POLLED:
         tell_not_polled(attachment, request, on);
