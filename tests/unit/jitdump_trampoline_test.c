@@ -1,12 +1,16 @@
 /* Interpreted functions as frames (trampoline.h): what is passed on, memory, forks, threads, dumps
  * that come and go, and what goes wrong. */
+#include "jitdump/handle/handle.h"
+#include "jitdump/trampoline/stub_arena.h"
 #include "jitunwind/jitunwind.h"
 #include "tests/producers/trampoline_calls.h"
 #include "tests/unit/attach_asker.h"
 #include "tests/unit/refused_call.h"
 
 #include <pthread.h>
+#include <semaphore.h>
 #include <signal.h>
+#include <stddef.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>
@@ -182,6 +186,32 @@ static void test_what_is_recorded(void **state)
     assert_int_equal(jitdump_close(dump), 0);
     assert_true(loaded_at(path, "a name") == (uint64_t)(uintptr_t)call);
     assert_true(loaded_at(path, "") != 0);
+}
+
+/* A program with an earlier header, and one with a later. */
+static void test_descriptions_of_other_sizes(void **state)
+{
+    struct jitdump *dump = open_dump();
+    jitdump_entry *call = (jitdump_entry *)made(dump, "f");
+    const size_t earlier_bytes = offsetof(struct jitdump_trampoline_code, eh_frame);
+    struct jitdump_trampoline_code whole, earlier, untouched;
+    struct {
+        struct jitdump_trampoline_code code;
+        uint64_t newer;
+    } later;
+    (void)state;
+    memset(&earlier, 0xa5, sizeof earlier);
+    memset(&untouched, 0xa5, sizeof untouched);
+    memset(&later, 0xa5, sizeof later);
+    assert_int_equal(jitdump_trampoline_describe(dump, call, &whole), 0);
+    assert_int_equal(jitdump_trampoline_describe_sized(dump, call, &earlier, earlier_bytes), 0);
+    assert_memory_equal(&earlier, &whole, earlier_bytes);
+    assert_memory_equal((char *)&earlier + earlier_bytes, (char *)&untouched + earlier_bytes,
+                        sizeof earlier - earlier_bytes);
+    assert_int_equal(jitdump_trampoline_describe_sized(dump, call, &later.code, sizeof later), 0);
+    assert_memory_equal(&later.code, &whole, sizeof whole);
+    assert_int_equal(later.newer, 0);
+    assert_int_equal(jitdump_close(dump), 0);
 }
 
 #if defined(__x86_64__)
@@ -490,6 +520,84 @@ static void test_threads(void **state)
     assert_int_equal(jitdump_close(dump), 0);
 }
 
+/* ---- A stopped thread ---- */
+
+static sem_t is_stopped, may_go_on;
+
+static void *stop_in_a_call(void *argument)
+{
+    struct stub_arena *arena = argument;
+    CHECK(jd_stub_lock(arena) == 0);
+    sem_post(&is_stopped);
+    while (sem_wait(&may_go_on) != 0)
+        ;
+    jd_stub_unlock(arena);
+    return NULL;
+}
+
+static pthread_t stop_a_thread(struct jitdump *dump)
+{
+    pthread_t thread;
+    sem_init(&is_stopped, 0, 0);
+    sem_init(&may_go_on, 0, 0);
+    CHECK(pthread_create(&thread, NULL, stop_in_a_call, atomic_load(&dump->trampolines)) == 0);
+    while (sem_wait(&is_stopped) != 0)
+        ;
+    return thread;
+}
+
+static void test_a_stopped_thread_is_in_the_way(void **state)
+{
+    static const struct jitdump_trampoline_code none;
+    struct jitdump_trampoline_code code;
+    struct jitdump *dump = open_dump();
+    answer_function *call = made(dump, "f");
+    jitdump_entry *entry = (jitdump_entry *)call;
+    (void)state;
+    const pthread_t thread = stop_a_thread(dump);
+    errno = 4711;
+    assert_ptr_equal(make(dump, "g"), answer);
+    assert_int_equal(jitdump_lost(dump), 1);
+    assert_non_null(strstr(jitdump_error(dump), "a stopped thread is in the way"));
+    memset(&code, 0xa5, sizeof code);
+    assert_int_equal(jitdump_trampoline_describe(dump, entry, &code), -EAGAIN);
+    assert_memory_equal(&code, &none, sizeof code);
+    assert_int_equal(jitdump_trampoline_free(dump, entry), -EAGAIN);
+    assert_int_equal(jitdump_trampolines_free(dump), -EAGAIN);
+    assert_int_equal(errno, 4711);
+    assert_int_equal(records_in(path, JIT_CODE_UNLOAD), 0);
+    assert_int_equal(call(1), 43);
+    sem_post(&may_go_on);
+    pthread_join(thread, NULL);
+    assert_int_equal(jitdump_trampoline_describe(dump, entry, &code), 0);
+    made(dump, "h");
+    assert_int_equal(jitdump_lost(dump), 1);
+    assert_int_equal(jitdump_trampolines_free(dump), 0);
+    assert_int_equal(records_in(path, JIT_CODE_UNLOAD), 2);
+    assert_int_equal(jitdump_close(dump), -EAGAIN);
+}
+
+/* ---- No more of them ---- */
+
+static void test_all_are_used(void **state)
+{
+    const uint32_t most = (uint32_t)STUB_BLOCKS * STUBS_IN_BLOCK;
+    struct jitdump *dump = open_dump();
+    answer_function *call = made(dump, "f");
+    struct stub_arena *arena = atomic_load(&dump->trampolines);
+    const uint32_t used = arena->used, ready = arena->ready;
+    (void)state;
+    assert_in_range(most, 8000000, 8999999); /* as the header says */
+    arena->used = arena->ready = most;
+    assert_ptr_equal(make(dump, "g"), answer);
+    assert_int_equal(jitdump_lost(dump), 1);
+    assert_non_null(strstr(jitdump_error(dump), "all trampolines are used"));
+    assert_int_equal(jitdump_trampoline_free(dump, (jitdump_entry *)call), 0);
+    assert_ptr_equal(made(dump, "h"), call);
+    arena->used = used, arena->ready = ready;
+    assert_int_equal(jitdump_close(dump), -ENOSPC);
+}
+
 /* ---- What the system refuses ---- */
 
 static void make_where_nothing_becomes_executable(struct jitdump *dump)
@@ -571,6 +679,7 @@ int main(void)
         TEST(test_arguments_and_results),
         TEST(test_a_longjmp_passes_out_of_a_handler),
         TEST(test_what_is_recorded),
+        TEST(test_descriptions_of_other_sizes),
 #if defined(__x86_64__)
         TEST(test_its_frame_at_each_instruction),
 #endif
@@ -581,6 +690,8 @@ int main(void)
         TEST(test_each_dump_that_is_asked_for_has_all),
         TEST(test_a_child_has_them_and_frees_its_own),
         TEST(test_threads),
+        TEST(test_a_stopped_thread_is_in_the_way),
+        TEST(test_all_are_used),
         TEST(test_nothing_may_become_executable),
 #if !defined(__SANITIZE_ADDRESS__)
         TEST(test_no_addresses_are_left),
