@@ -5,7 +5,6 @@
 #include "jitdump/guest/write_signals.h"
 #include "jitdump/jitdump.h"
 
-#include <limits.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <string.h>
@@ -23,17 +22,19 @@ struct jitdump_spans {
 
 /* ---- The file ---- */
 
-static int name_file(char path[PATH_MAX], const char *dir, uint32_t flags)
+/* To be freed; NULL: there is no memory.  A path would take more of the stack than a call may. */
+static char *name_file(const char *dir, uint32_t flags)
 {
+    char *path;
     if (!dir)
         dir = secure_getenv("JITDUMPDIR");
     if (!dir || !*dir)
         dir = ".";
     const int bytes =
         flags & JITDUMP_SPANS_OF_THREAD
-            ? snprintf(path, PATH_MAX, "%s/marker-%d-%ld.txt", dir, getpid(), syscall(SYS_gettid))
-            : snprintf(path, PATH_MAX, "%s/marker-%d.txt", dir, getpid());
-    return bytes < 0 || bytes >= PATH_MAX ? -ENAMETOOLONG : 0;
+            ? asprintf(&path, "%s/marker-%d-%ld.txt", dir, getpid(), syscall(SYS_gettid))
+            : asprintf(&path, "%s/marker-%d.txt", dir, getpid());
+    return bytes < 0 ? NULL : path;
 }
 
 /* An earlier file of this process is gone on with; anything else of that name may be a trap. */
@@ -72,10 +73,9 @@ static int map_file(struct jitdump_spans *spans, int fd)
 
 static int open_spans(struct jitdump_spans **spans, const char *dir, uint32_t flags)
 {
-    char path[PATH_MAX];
-    int fd = name_file(path, dir, flags);
-    if (fd == 0)
-        fd = open_file(path);
+    char *path = name_file(dir, flags);
+    const int fd = path ? open_file(path) : -ENOMEM;
+    free(path);
     if (fd < 0)
         return fd;
     struct jitdump_spans *made = malloc(sizeof *made);
@@ -95,11 +95,14 @@ static int open_spans(struct jitdump_spans **spans, const char *dir, uint32_t fl
 int jitdump_spans_open(struct jitdump_spans **spans, const char *dir, uint32_t flags)
 {
     const int before = errno;
+    int result = 0, cancelling;
     *spans = NULL;
     if (flags & ~(JITDUMP_ALWAYS | JITDUMP_SPANS_OF_THREAD))
         return -EINVAL;
-    const int result =
-        flags & JITDUMP_ALWAYS || environment_has("dump") ? open_spans(spans, dir, flags) : 0;
+    pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancelling); /* open would be cancelled */
+    if (flags & JITDUMP_ALWAYS || environment_has("dump"))
+        result = open_spans(spans, dir, flags);
+    pthread_setcancelstate(cancelling, &cancelling);
     errno = before;
     return result;
 }

@@ -345,6 +345,50 @@ static void a_cancelled_thread_writes_its_span(void **state)
     free(text);
 }
 
+static void *open_cancelled(void *opened)
+{
+    pthread_cancel(pthread_self());
+    if (jitdump_spans_open(opened, scratch, JITDUMP_ALWAYS) == 0 && *(void **)opened)
+        pthread_testcancel();
+    return NULL;
+}
+
+static void *close_cancelled(void *opened)
+{
+    pthread_cancel(pthread_self());
+    jitdump_spans_close(*(struct jitdump_spans **)opened);
+    *(void **)opened = NULL;
+    pthread_testcancel();
+    return opened;
+}
+
+static void no_open_and_no_close_is_cancelled(void **state)
+{
+    struct jitdump_spans *opened = NULL;
+    pthread_t thread;
+    void *result;
+    (void)state;
+    assert_int_equal(pthread_create(&thread, NULL, open_cancelled, &opened), 0);
+    assert_int_equal(pthread_join(thread, &result), 0);
+    assert_ptr_equal(result, PTHREAD_CANCELED);
+    assert_non_null(opened);
+    assert_int_equal(jitdump_span_end(opened, jitdump_span_begin(), "of another thread"), 0);
+    assert_int_equal(pthread_create(&thread, NULL, close_cancelled, &opened), 0);
+    assert_int_equal(pthread_join(thread, &result), 0);
+    assert_ptr_equal(result, PTHREAD_CANCELED);
+    assert_null(opened);
+}
+
+static void a_path_that_is_too_long_is_an_error(void **state)
+{
+    static char directory[5000];
+    struct jitdump_spans *none = spans;
+    (void)state;
+    memset(directory, '/', sizeof directory - 1);
+    assert_int_equal(jitdump_spans_open(&none, directory, JITDUMP_ALWAYS), -ENAMETOOLONG);
+    assert_null(none);
+}
+
 static void leaves_a_descriptor_that_is_not_its_own_alone(void **state)
 {
     char link_name[64], target[256];
@@ -386,6 +430,8 @@ int main(void)
         TEST(no_umask_keeps_its_owner_out),
         TEST(may_be_called_in_a_handler_and_is_no_cancellation_point),
         TEST(a_cancelled_thread_writes_its_span),
+        TEST(no_open_and_no_close_is_cancelled),
+        TEST(a_path_that_is_too_long_is_an_error),
         TEST(leaves_a_descriptor_that_is_not_its_own_alone),
     };
     return cmocka_run_group_tests(tests, make_scratch, remove_scratch);
