@@ -160,8 +160,7 @@ static void enter_world(void)
         struct limit limit = world.limits[i];
         if (limit.resource == RLIMIT_AS)
             limit.value += address_space_now();
-        if (setrlimit((__rlimit_resource_t)limit.resource,
-                      &(struct rlimit){limit.value, limit.value}) != 0)
+        if (setrlimit(limit.resource, &(struct rlimit){limit.value, limit.value}) != 0)
             _exit(99);
     }
     if (world.call >= 0)

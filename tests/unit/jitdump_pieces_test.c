@@ -326,6 +326,21 @@ static void test_pieces_off_or_not_open(void **state)
     jitdump_close(dump);
 }
 
+/* The first error of a move is returned after all were tried. */
+static void test_every_move_of_a_piece_is_tried(void **state)
+{
+    static const struct jitdump_piece_move moves[] = {
+        {HOT, LATE, 16}, {COLD, COLD, 16}, {COLD + 64, HOT, 8}};
+    struct jitdump_options options = options_in_dir();
+    struct jitdump *dump;
+    (void)state;
+    options.dir = "/nonexistent";
+    assert_int_equal(jitdump_open(&dump, &options), -ENOENT);
+    assert_int_equal(jitdump_move_pieces(dump, 0, moves, 3), -ENOENT);
+    assert_int_equal(jitdump_lost(dump), 2);
+    assert_int_equal(jitdump_close(dump), -ENOENT);
+}
+
 static void test_moves_of_pieces(void **state)
 {
     static const struct jitdump_piece_move moves[] = {
@@ -439,6 +454,7 @@ int main(void)
         TEST(test_pieces_that_are_refused),
         TEST(test_pieces_off_or_not_open),
         TEST(test_moves_of_pieces),
+        TEST(test_every_move_of_a_piece_is_tried),
         TEST(test_out_of_sight_a_function_in_pieces_counts_once),
         TEST(test_two_views_of_one_arena),
         TEST(test_a_shorter_struct_has_none_of_it),

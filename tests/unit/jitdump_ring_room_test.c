@@ -1,4 +1,5 @@
 /* A dump of bounded size: who asks for it, what does not fit, and functions in pieces. */
+#include "jitdump/writer/dump_ring.h"
 #include "tests/unit/ring_dump.h"
 
 #include <sys/syscall.h>
@@ -299,9 +300,22 @@ static void test_options(void **state)
     }
 }
 
+/* By what the body has room for: nobody wants a file of 4 GiB for that. */
+static void test_a_ring_is_at_most_4_gib(void **state)
+{
+    const uint64_t most = UINT64_C(4) << 30;
+    struct dump_ring ring;
+    (void)state;
+    for (uint64_t bytes = most + 1; bytes; bytes <<= 1) {
+        jd_ring_begin(&ring, bytes, 0);
+        assert_in_range(JITHEADER_BYTES + 2 * ring.segment_bytes, most - (16 << 10), most);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_a_ring_is_at_most_4_gib),
         cmocka_unit_test_setup_teardown(test_options, make_dir, remove_dir),
         cmocka_unit_test_setup_teardown(test_environment, make_dir, remove_dir),
         cmocka_unit_test_setup_teardown(test_what_is_alive_leaves_no_room, make_dir, remove_dir),

@@ -4,6 +4,7 @@
  * Time is counted, not measured: a clock of this file's own goes on by a millisecond each time the
  * waiting thread looks at it.
  */
+#include "jitdump/format/attach_page.h"
 #include "jitdump/guest/holder_state.h"
 #include "tests/unit/jitdump_inventory.h"
 
@@ -412,6 +413,28 @@ static int add_some(struct jitdump *dump, size_t code_bytes, bool inlined)
     return jitdump_add_code(dump, &code, NULL);
 }
 
+static void never_asked(struct jitdump *dump, void *user)
+{
+    (void)dump, (void)user;
+    CHECK(false);
+}
+
+static void test_a_poll_without_a_request_takes_no_memory_from_malloc(void **state)
+{
+    struct jitdump_options options = options_in_dir();
+    struct jitdump *dump;
+    (void)state;
+    options.flags = JITDUMP_ATTACHABLE;
+    assert_int_equal(jitdump_open(&dump, &options), 0);
+    allocations = 0;
+    for (uint32_t word = ATTACH_QUIET; word <= ATTACH_SPLIT; word++) {
+        *(volatile uint32_t *)(uintptr_t)jitdump_poll_word(dump) = word; /* with no request */
+        assert_int_equal(jitdump_poll(dump, never_asked, NULL), 0);
+    }
+    assert_int_equal(allocations, 0);
+    assert_int_equal(jitdump_close(dump), 0);
+}
+
 static void test_only_inlined_calls_take_memory_from_malloc(void **state)
 {
     struct jitdump *dump = open_dump();
@@ -456,6 +479,7 @@ int main(void)
         TEST(test_a_kill_loses_what_is_kept_meanwhile),
 #if CAN_COUNT_MALLOC
         TEST(test_only_inlined_calls_take_memory_from_malloc),
+        TEST(test_a_poll_without_a_request_takes_no_memory_from_malloc),
 #endif
     };
     alarm(60); /* a test that fails leaves a stopped thread behind */

@@ -1,5 +1,7 @@
 /* C++ exceptions through code that libjitunwind was told of: they come to their catch, with the
  * registers that functions preserve as they were. */
+#include "jitdump/trampoline.h"
+#include "tests/unit/jitdump_test.h"
 #include "tests/unit/jitunwind_test.h"
 #include "tests/unit/throwing.h"
 
@@ -348,6 +350,65 @@ static void test_fork(void **state)
     close_arena(&arena);
 }
 
+/* ---- Trampolines ---- */
+
+/* That of ENTRY, known to the unwinder. */
+static jitdump_entry *known_trampoline(struct jitdump *dump, jitdump_entry *entry,
+                                       struct jitunwind **arena)
+{
+    struct jitunwind_options options = JITUNWIND_OPTIONS_INIT;
+    struct jitunwind_code code = JITUNWIND_CODE_INIT;
+    struct jitdump_trampoline_code is;
+    jitdump_entry *call = jitdump_trampoline(dump, "f", NULL, 0, entry);
+    assert_int_equal(jitdump_trampoline_describe(dump, call, &is), 0);
+    options.start = is.arena_addr;
+    options.bytes = is.arena_bytes;
+    options.flags = JITUNWIND_EXCEPTIONS;
+    assert_int_equal(jitunwind_open(arena, &options), 0);
+    code.addr = is.code_addr;
+    code.bytes = is.code_size;
+    code.name = is.name;
+    code.eh_frame = is.eh_frame;
+    code.eh_frame_bytes = is.eh_frame_bytes;
+    assert_int_equal(jitunwind_add(*arena, &code), 0);
+    return call;
+}
+
+static void test_through_a_trampoline(void **state)
+{
+    struct jitdump *dump = open_dump();
+    struct jitunwind *arena;
+    unsigned wrong = 0;
+    (void)state;
+    jitdump_entry *call = known_trampoline(dump, (jitdump_entry *)throw_number, &arena);
+    for (long i = 0; i < 100; i++)
+        assert_int_equal(throw_through((const void *)(uintptr_t)call, i, &wrong), i);
+    assert_int_equal(wrong, 0);
+    jitunwind_close(arena);
+    assert_int_equal(jitdump_close(dump), 0);
+}
+
+static void *exit_through(void *call)
+{
+    ((void (*)(void *))(uintptr_t)call)(&shared);
+    return NULL; /* it does not come here */
+}
+
+static void test_a_thread_exits_through_a_trampoline(void **state)
+{
+    struct jitdump *dump = open_dump();
+    struct jitunwind *arena;
+    pthread_t thread;
+    void *exited = NULL;
+    (void)state;
+    jitdump_entry *call = known_trampoline(dump, (jitdump_entry *)pthread_exit, &arena);
+    assert_int_equal(pthread_create(&thread, NULL, exit_through, (void *)(uintptr_t)call), 0);
+    assert_int_equal(pthread_join(thread, &exited), 0);
+    assert_ptr_equal(exited, &shared);
+    jitunwind_close(arena);
+    assert_int_equal(jitdump_close(dump), 0);
+}
+
 /* Nobody else tells the unwinder of this code: without the option a throw does not come through. */
 static void test_without_the_option(void **state)
 {
@@ -378,6 +439,9 @@ int main(void)
         cmocka_unit_test(test_throwing_while_others_change),
         cmocka_unit_test(test_arenas_come_and_go),
         cmocka_unit_test(test_fork),
+        cmocka_unit_test_setup_teardown(test_through_a_trampoline, make_dir, remove_dir),
+        cmocka_unit_test_setup_teardown(test_a_thread_exits_through_a_trampoline, make_dir,
+                                        remove_dir),
         cmocka_unit_test(test_without_the_option),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,5 +1,6 @@
 /* The perf map writer as a guest: among other writers of the same map, closed descriptors, clones
  * and namespaces.  It takes nothing away from its host. */
+#include "jitdump/guest/process_start.h"
 #include "tests/unit/own_namespaces.h"
 #include "tests/unit/perfmap_test.h"
 #include "tests/unit/refused_call.h"
@@ -145,6 +146,34 @@ static void test_a_closed_map_of_this_life(void **state)
     assert_int_equal(stat(path, &after), 0);
     assert_int_equal(before.st_ino, after.st_ino);
     assert_int_equal(perfmap_close(map), 0);
+}
+
+/* Give the file at `path` a time so long after this process's start. */
+static void written_after_start(int64_t ns)
+{
+    struct timespec since_boot, today;
+    uint64_t start_ns;
+    assert_true(process_start(&start_ns));
+    clock_gettime(CLOCK_BOOTTIME, &since_boot);
+    clock_gettime(CLOCK_REALTIME, &today);
+    ns += (int64_t)start_ns + (today.tv_sec - since_boot.tv_sec) * INT64_C(1000000000) +
+          today.tv_nsec - since_boot.tv_nsec;
+    const struct timespec times[2] = {{.tv_nsec = UTIME_OMIT}, {ns / 1000000000, ns % 1000000000}};
+    assert_int_equal(utimensat(AT_FDCWD, path, times, 0), 0);
+}
+
+static void test_a_map_of_the_first_20_ms_is_stale(void **state)
+{
+    (void)state;
+    for (int early = 0; early < 2; early++) {
+        write_text(path, "1000 10 theirs\n");
+        written_after_start(early ? 5000000 : 100000000);
+        struct perfmap *map = open_map();
+        assert_int_equal(perfmap_add(map, 1, 2, "ours"), 0);
+        assert_file(early ? "1 2 ours\n" : "1000 10 theirs\n1 2 ours\n");
+        assert_int_equal(perfmap_close(map), 0);
+        unlink(path);
+    }
 }
 
 /* While descriptors are looked at, another thread closes one, and its number is given to another
@@ -445,6 +474,7 @@ int main(void)
         TEST(test_another_jit_comes_before_our_first_line),
         TEST(test_another_jit_is_in_the_middle_of_a_line),
         TEST(test_a_closed_map_of_this_life),
+        TEST(test_a_map_of_the_first_20_ms_is_stale),
         TEST(test_only_writers_of_the_map_are_made_to_append),
         TEST(test_descriptors_up_to_1023_are_made_to_append),
         TEST(test_never_a_signal_at_the_size_limit),
