@@ -196,11 +196,9 @@ system_calls() {
     cat trace trace.limit | sed -nE 's/^[0-9]+ +\[ *([0-9]+)\] ([a-z0-9_]+)\(.*/\1 \2/p' | sort -u | grep -vwE "$others"
 }
 
-# bats test_tags=live
-@test "each system call that the libraries make is refused, with EPERM and with ENOSYS" {
+# refuse_each: each of these calls, with EPERM and with ENOSYS.
+refuse_each() {
     local number name error after runs=0 pid_is_refused
-    system_calls >calls
-    [ "$(grep -cwE 'openat|newfstatat|mmap|pwritev|write|fallocate|rt_sigprocmask|flock|prlimit64' calls)" = 9 ] || complain "$(cat calls)"
     while read -r number name; do
         pid_is_refused=$([ "$name" != getpid ] || echo yes)
         for error in 1 38; do
@@ -211,6 +209,31 @@ system_calls() {
         done
     done < <(awk -v apart="$apart" 'NR % apart == 0' calls)
     echo "# $(wc -l <calls) system calls, $runs runs" >&3
+}
+
+# bats test_tags=live
+@test "each system call that the libraries make is refused, with EPERM and with ENOSYS" {
+    system_calls >calls
+    [ "$(grep -cwE 'openat|newfstatat|mmap|pwritev|write|fallocate|rt_sigprocmask|flock|prlimit64' calls)" = 9 ] || complain "$(cat calls)"
+    refuse_each
+}
+
+# The same guest, static, with the libraries' single files.  musl-gcc is without the kernel's headers.
+musl_guest() {
+    command -v musl-gcc >/dev/null || skip "there is no musl-gcc (make setup-live)"
+    mkdir kernel
+    ln -s /usr/include/linux /usr/include/asm-generic "/usr/include/$(gcc -print-multiarch)/asm" kernel
+    musl-gcc -idirafter kernel -std=gnu11 -D_GNU_SOURCE -O1 -I"$here/../.." -I"$BUILD/dist" -static -pthread -o guest \
+        "$here/../producers/guest.c" "$BUILD"/dist/{jitdump,perfmap}.c
+    guest=$PWD/guest
+}
+
+# bats test_tags=live
+@test "... with musl" {
+    musl_guest
+    system_calls >calls
+    [ "$(grep -cwE 'open|openat|fstat|mmap|pwritev|write|fallocate|rt_sigprocmask|flock|prlimit64' calls)" -ge 9 ] || complain "$(cat calls)"
+    refuse_each
 }
 
 @test "RLIMIT_AS: what is missing is counted" {
@@ -255,6 +278,22 @@ system_calls() {
     all_recorded "16 KiB"
     guest_with -a -l stack=16384
     all_recorded "16 KiB, afterwards"
+}
+
+# Where there is no memory at all, musl's open has no handle.
+# bats test_tags=live
+@test "limits, with musl: what is missing is counted" {
+    local limit after
+    musl_guest
+    for limit in as=0 as=65536 as=150000 as=500000 as=1500000 data=0 fsize={0,39,4096,16384,340000,1000000} nofile={0,1,2,3,4,5,6}; do
+        for after in "" -a; do
+            guest_with $after -l "$limit"
+        done
+    done
+    guest_with -l stack=16384
+    all_recorded "16 KiB"
+    guest_with
+    all_recorded "no limit"
 }
 
 # allocations_fail STEP: one and all from then on, at each so-many-th.
