@@ -3,25 +3,29 @@
  * Prints what it saw; status 0 if that is what jitunwind.h promises, 77 if this process may not be
  * such a host.  A signal, or no end, is a fault.
  *
- *     hole, hole-thread       memory between a handler's stack and the thread's block is freed,
- *                             protected, cut, between two backtraces through a register to there
- *     refused ERRNO           the same where process_vm_readv fails so
- *     sandboxes               calls that it makes are refused, one at a time
- *     memory                  there is no more, when functions are added
+ *     hole, hole-thread   memory between a handler's stack and the thread's block is freed,
+ *                         protected, cut, between two backtraces through a register to there
+ *     refused ERRNO       the same where process_vm_readv fails so
+ *     sandboxes           calls that it makes are refused, one at a time
+ *     alone               a sandbox that lets it write and end
+ *     memory, names       there is no more, when functions are added; functions with names
+ *     gone                the memory of registered code is unmapped
+ *     cancels             threads are cancelled, at any moment, while they walk
+ *     handlers            a signal's handler forks, whatever it interrupts, and the child goes on
+ *     vforks              a child in the same memory walks
  *     pipe, limit, terminal, closed
- *                             nobody reads the crash report, or it is as long as files may get, or
- * a background process may not write there, or it is no descriptor locked, locked-later    mlockall
- * before and after an arena of 256 MiB is opened chroot DIR, user ID     no /proc; another user
- *     names                   there is no more, when functions with names are added
- *     alone                   a sandbox that lets it write and end
- *     gone                    the memory of registered code is unmapped
- *     cancels                 threads are cancelled, at any moment, while they walk
- *     handlers                a signal's handler forks, whatever it interrupts, and the child goes
- * on vforks                  a child in the same memory walks forks                   children
- * while other threads add, remove and walk stops                   all threads but one are stopped,
- * again and again unload PLUGIN           a call into a library that was unloaded late PLUGIN...
- * calls through libraries that were loaded after the arena was opened early PLUGIN...         ...
- * and before that
+ *                         nobody reads the crash report, or it is as long as files may get, or
+ *                         a background process may not write there, or it is no descriptor
+ *     locked, locked-later
+ *                         mlockall before and after an arena of 256 MiB is opened
+ *     chroot DIR          no /proc
+ *     user ID             another user
+ *     forks               children while other threads add, remove and walk
+ *     stops               all threads but one are stopped, again and again; STOP_SECONDS=N in the
+ *                         environment: for so long
+ *     unload PLUGIN       a call into a library that was unloaded
+ *     late PLUGIN...      calls through libraries that were loaded after the arena was opened
+ *     early PLUGIN...     ... and before that
  */
 #include "jitunwind/jitunwind.h"
 
@@ -44,6 +48,7 @@
 #include <sys/time.h>
 #include <sys/wait.h>
 #include <termios.h>
+#include <time.h>
 #include <ucontext.h>
 #include <unistd.h>
 
@@ -642,11 +647,13 @@ static void at_stop(int number, siginfo_t *info, void *ucontext)
 static void stops(void)
 {
     enum { STOPS = 100 };
-    unsigned done = 0;
+    const char *seconds = getenv("STOP_SECONDS");
+    const time_t end = time(NULL) + (seconds ? atoi(seconds) : 0);
+    unsigned done = 0, count = 0;
     name = NULL; /* a thread may be stopped in malloc, which has a lock in musl */
     handle(SIGUSR2, at_stop, SA_RESTART);
     start_workers();
-    for (int i = 0; i < STOPS; i++) {
+    for (; count < STOPS || time(NULL) < end; count++) {
         for (size_t k = 0; k < WORKERS; k++)
             CHECK(pthread_kill(workers[k], SIGUSR2) == 0);
         while (stopped < WORKERS)
@@ -662,7 +669,7 @@ static void stops(void)
             usleep(50);
     }
     end_workers();
-    printf("%u of %d while all were stopped\n", done, STOPS);
+    printf("%u of %u while all were stopped\n", done, count);
     CHECK(done > 0);
 }
 
