@@ -111,6 +111,7 @@ at_all_moments() {
     await sh -c "pgrep -P $run -x perf >/dev/null"
     kill -KILL $keeper $run
     wait $run || :
+    await sh -c "! grep -qs '^State:.[^ZX]' /proc/$keeper/status" # it has the list as long as it lives
     [ -n "$(left)" ]
     "$BUILD/perfjit" record -q -o s -- true || :
     found=$(left)
