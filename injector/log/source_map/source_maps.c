@@ -49,8 +49,10 @@ static void report_bad(const struct source_maps *maps, const struct mapped_scrip
                        const char *map, const char *cause)
 {
     if (maps->findings)
-        report_finding(maps->findings, FINDING_SOURCE_MAP, "%s: %s%s%s", script->path, map,
-                       *map ? ": " : "", cause);
+        report_finding(maps->findings, FINDING_SOURCE_MAP, "%.*s: %s%s%s",
+                       *script->path ? PATH_MAX : (int)script->file.bytes,
+                       *script->path ? script->path : script->file.text, map, *map ? ": " : "",
+                       cause);
 }
 
 /* The bytes that the BASE64 text stands for, in its place. */
@@ -152,6 +154,10 @@ static void read_url(struct source_maps *maps, struct mapped_script *script, cha
     size_t bytes = file_url_path(url, url, strlen(url));
     if (!bytes && strstr(url, "://")) {
         report_bad(maps, script, url, "no map is fetched: --source-maps DIR has maps beside it");
+        return;
+    }
+    if (!bytes && *url != '/' && !*script->path) {
+        report_bad(maps, script, url, "the script was compiled in memory, and has no directory");
         return;
     }
     url[bytes ? bytes : percent_decode(url, url, strlen(url))] = '\0';
