@@ -12,18 +12,17 @@ enum { DIGITS_MOST = 9 };
  * not above that. */
 static bool take_number(const char *text, size_t *bytes, uint32_t *number)
 {
-    uint32_t value = 0;
+    uint32_t value = 0, weight = 1;
     size_t digits = 0;
-    while (digits < *bytes && digits < DIGITS_MOST &&
-           isdigit((unsigned char)text[*bytes - 1 - digits]))
-        digits++;
+    for (unsigned digit; digits < *bytes && digits < DIGITS_MOST &&
+                         (digit = (unsigned)text[*bytes - 1 - digits] - '0') < 10;
+         digits++, weight *= 10)
+        value += digit * weight;
     const size_t begin = *bytes - digits; /* of the digits */
     const bool is_negative = begin > 1 && text[begin - 1] == '-';
     const size_t left = begin - is_negative;
     if (digits == 0 || !left || text[left - 1] != ':')
         return false;
-    for (size_t i = *bytes - digits; i < *bytes; i++)
-        value = value * 10 + (uint32_t)(text[i] - '0');
     *bytes = left - 1;
     *number = is_negative ? 0 : value;
     return true;

@@ -26,7 +26,8 @@ struct reader {
     struct number_map scripts;   /* sources of no file, by SCRIPT */
     uint32_t newest;             /* the function of the code whose source info follows */
     uint64_t newest_sfi;
-    bool newest_is_kept; /* it is the last of the log's codes */
+    struct line_text newest_sfi_text; /* none: that may be another function's now */
+    bool newest_is_kept;              /* it is the last of the log's codes */
     struct line_text newest_addr;
     size_t line;
 };
@@ -149,6 +150,19 @@ static enum outcome take_code(struct reader *reader, const struct line_text *fie
     return LINE_TAKEN;
 }
 
+/* Most code is of the same function as the code before it. */
+static bool is_newest(const struct reader *reader, const struct line_text *fields)
+{
+    return fields[7].bytes && line_text_same(fields[7], reader->newest_sfi_text) &&
+           line_text_same(fields[6], reader->log->functions[reader->newest].name);
+}
+
+static bool sfi_in(const struct reader *reader, struct line_text text, uint64_t *sfi)
+{
+    *sfi = reader->newest_sfi;
+    return (text.bytes && line_text_same(text, reader->newest_sfi_text)) || address_in(text, sfi);
+}
+
 static enum outcome take_creation(struct reader *reader, const struct line_text *fields,
                                   size_t count)
 {
@@ -157,9 +171,10 @@ static enum outcome take_creation(struct reader *reader, const struct line_text 
     reader->newest_addr = (struct line_text){NULL, 0};
     if (count == FIELDS_MOST - 2)
         return LINE_TAKEN; /* a builtin, which has no SFI */
-    if (count != FIELDS_MOST || !address_in(fields[7], &sfi))
+    if (count != FIELDS_MOST || !sfi_in(reader, fields[7], &sfi))
         return LINE_BAD;
-    code.function = function_at(reader, sfi, fields[6]);
+    code.function =
+        is_newest(reader, fields) ? reader->newest : function_at(reader, sfi, fields[6]);
     if (code.function == V8_NOWHERE)
         return LINE_NO_MEMORY;
     reader->newest_is_kept =
@@ -170,6 +185,7 @@ static enum outcome take_creation(struct reader *reader, const struct line_text 
         return outcome;
     reader->newest = code.function;
     reader->newest_sfi = sfi;
+    reader->newest_sfi_text = fields[7];
     reader->newest_addr = fields[4];
     return LINE_TAKEN;
 }
@@ -292,6 +308,7 @@ static enum outcome take_sfi_move(struct reader *reader, const struct line_text 
     if (count != 3 || !address_in(fields[1], &from) || !address_in(fields[2], &to))
         return LINE_BAD;
     const uint32_t function = number_map_get(&reader->functions, from);
+    reader->newest_sfi_text = (struct line_text){NULL, 0};
     return function != V8_NOWHERE && number_map_put(&reader->functions, to, function)
                ? LINE_NO_MEMORY
                : LINE_TAKEN;
@@ -340,13 +357,23 @@ static enum outcome take_source(struct reader *reader, const struct line_text *f
     return LINE_TAKEN;
 }
 
+/* Whether the newest code is not kept, and all is known of its function: each function has two or
+ * more such pieces of code. */
+static bool is_told(const struct reader *reader)
+{
+    return reader->newest_addr.bytes && !reader->newest_is_kept &&
+           reader->log->functions[reader->newest].start != V8_NOWHERE;
+}
+
 static enum outcome take_line(struct reader *reader, struct line_text line)
 {
     struct line_text fields[FIELDS_MOST];
     if (begins_with(line, "code-creation,"))
         return take_creation(reader, fields, split(line, FIELDS_MOST, fields));
     if (begins_with(line, "code-source-info,"))
-        return take_source_info(reader, fields, split(line, FIELD_END + 1, fields));
+        return is_told(reader)
+                   ? LINE_TAKEN
+                   : take_source_info(reader, fields, split(line, FIELD_END + 1, fields));
     if (begins_with(line, "sfi-move,"))
         return take_sfi_move(reader, fields, split(line, FIELDS_MOST, fields));
     if (begins_with(line, "script-source,"))
