@@ -33,6 +33,9 @@ enum { POLL_MS = 50, END_MS = 1000, FINISH_MS = 500 };
  * With many methods there, walks are fewer, and take that part of a processor. */
 enum { WALK_MS = 200, WALK_PART = 500 };
 
+/* A class that is being redefined is so for some ms. */
+enum { OLD_LOOKS = 10 };
+
 #define NS_OF_MS UINT64_C(1000000)
 
 static struct agent {
@@ -54,7 +57,8 @@ static struct agent {
     struct interpreter_layout layout;
     struct watched_methods watched;
     atomic_bool interprets;          /* the layout is known */
-    bool is_measured, wants_methods; /* the agent's thread's */
+    bool is_measured, wants_methods; /* the agent's thread's, as this: */
+    unsigned old_looks;              /* for old methods, that are left */
 } agent = {.lock = PTHREAD_MUTEX_INITIALIZER,
            .untold.lock = PTHREAD_MUTEX_INITIALIZER,
            .watched.lock = PTHREAD_MUTEX_INITIALIZER};
@@ -342,7 +346,15 @@ static void log_methods(JNIEnv *jni)
     const struct interpreted_methods methods = methods_to_log();
     log_interpreter();
     interpreted_methods_add_all(&methods, jni, goes_on);
-    interpreted_methods_add_obsolete(&methods, jni);
+    agent.old_looks = OLD_LOOKS;
+}
+
+static void look_for_old(JNIEnv *jni)
+{
+    const struct interpreted_methods methods = methods_to_log();
+    agent.old_looks--;
+    if (interpreted_methods_add_old(&methods, jni))
+        agent.old_looks = 0;
 }
 
 static void look_for_redefined(JNIEnv *jni)
@@ -412,6 +424,8 @@ static void JNICALL serve(jvmtiEnv *jvmti, JNIEnv *jni, void *user)
         walk();
         if (agent.wants_methods)
             log_methods(jni);
+        if (agent.old_looks)
+            look_for_old(jni);
         look_for_redefined(jni);
         end_use();
         wait_ms(POLL_MS);

@@ -30,7 +30,8 @@ void interpreted_methods_add_all(const struct interpreted_methods *methods, JNIE
  * calls. */
 void interpreted_methods_add_redefined(const struct interpreted_methods *methods, JNIEnv *jni);
 
-/* Log the old methods of redefined classes that some thread is in. */
-void interpreted_methods_add_obsolete(const struct interpreted_methods *methods, JNIEnv *jni);
+/* Log the old methods of redefined classes that some thread is in.  False: one of the classes was
+ * just being redefined, so ask again. */
+bool interpreted_methods_add_old(const struct interpreted_methods *methods, JNIEnv *jni);
 
 #endif

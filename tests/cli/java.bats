@@ -134,18 +134,20 @@ chains_are_the_programs() { # NAME
     [ "$status" -eq 0 ] || complain "$(head -c 2000 <<<"$output")"
 }
 
-# redefined_have_names SCRIPT: each frame that main and forever called is of the method that they call, whichever of its versions runs.
+# redefined_have_names SCRIPT: each frame that main, forever, unchanged and the threads called is of the method that they call, whichever of
+# its versions runs.
 # A version that is replaced before the agent had a processor has no name; none has another method's.
 redefined_have_names() {
     awk -v RS= '/Target/ { frames = split($0, frame, "\n")
         for (i = 2; i <= frames; i++)
-            if (frame[i] ~ / void (Redefined.main|Target.forever)\(.*\) \[interpreted\]/) {
-                wanted = frame[i] ~ /main/ ? "Target.spin" : "Target.more"
-                right += index(frame[i - 1], wanted "(int) [interpreted]") > 0
+            if (frame[i] ~ / void (Redefined.(main|lambda.main.[01])|Target.(forever|unchanged))\(.*\) \[interpreted\]/) {
+                wanted = frame[i] ~ /lambda.main.0/ ? "Target.forever" : frame[i] ~ /lambda/ ? "Target.unchanged" : frame[i] ~ /main/ ? "Target.spin" : "Target.more"
+                right += frame[i - 1] ~ wanted "\\((int|long)\\) \\[interpreted\\]"
+                kept += frame[i] ~ /lambda/
                 unnamed += frame[i - 1] ~ / Interpreter$/
                 if (frame[i - 1] ~ / (long|int|void) Target/ && !index(frame[i - 1], wanted)) { wrong++; print }
             } }
-        END { print right + 0, "right", unnamed + 0, "unnamed", wrong + 0, "wrong"; exit right < 40 || unnamed * 8 > right || wrong }' "$1" >found ||
+        END { print right + 0, "right", unnamed + 0, "unnamed", wrong + 0, "wrong"; exit right < 40 || kept < 20 || unnamed * 8 > right || wrong }' "$1" >found ||
         complain "$(tail -30 found)"
 }
 
