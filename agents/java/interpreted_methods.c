@@ -139,6 +139,11 @@ void interpreted_methods_add(const struct interpreted_methods *methods, jclass c
     add_class(methods, class, true);
 }
 
+void interpreted_methods_add_again(const struct interpreted_methods *methods, jclass class)
+{
+    add_class(methods, class, false);
+}
+
 void interpreted_methods_add_all(const struct interpreted_methods *methods, JNIEnv *jni,
                                  bool (*goes_on)(void))
 {
@@ -156,7 +161,7 @@ void interpreted_methods_add_all(const struct interpreted_methods *methods, JNIE
 
 /* ---- Redefined classes ---- */
 
-void interpreted_methods_add_redefined(const struct interpreted_methods *methods, JNIEnv *jni)
+bool interpreted_methods_add_redefined(const struct interpreted_methods *methods, JNIEnv *jni)
 {
     const uint64_t *changed[LOOK_MOST];
     const size_t count = watched_methods_look(methods->watched, LOOK_MOST, changed);
@@ -168,6 +173,7 @@ void interpreted_methods_add_redefined(const struct interpreted_methods *methods
         add_class(methods, class, false);
         (*jni)->DeleteLocalRef(jni, class);
     }
+    return count > 0;
 }
 
 /* Log METHOD, which has CODES, of the class of ID, whose it is, or was. */

@@ -20,6 +20,7 @@ public class Redefined {
     public static void main(String[] a) throws Exception {
         byte[] bytes = Files.readAllBytes(Paths.get(a[1], "Target.class"));
         long end = System.nanoTime() + Long.parseLong(a[0]) * 1000000L;
+        long pause_ms = Long.parseLong(a[2]);
         Thread old = new Thread(() -> Target.forever(end));
         old.start();
         Thread equal = new Thread(() -> Target.unchanged(end));
@@ -27,7 +28,7 @@ public class Redefined {
         Thread.sleep(300); // it is in there
         for (int i = 0; System.nanoTime() < end; i++) {
             instrumentation.redefineClasses(new ClassDefinition(Target.class, changed(bytes, i)));
-            long until = System.nanoTime() + 250000000L;
+            long until = System.nanoTime() + pause_ms * 1000000L;
             while (System.nanoTime() < until)
                 sink += Target.spin(20000);
         }
