@@ -87,6 +87,20 @@ inlined_share() {
     inlined_share 850 sh -c 'node by-path.mjs; :'
 }
 
+# As yarn 1: a script in front of PATH, which starts node by its path.
+@test "node: by a script that a package manager puts into PATH" {
+    cat >manager.js <<'END'
+const fs = require("fs"), [call, program] = process.argv.slice(2), env = { ...process.env, PATH: `${__dirname}/shims:${process.env.PATH}` };
+fs.mkdirSync("shims", { recursive: true });
+fs.writeFileSync("shims/node", `#!/bin/sh\n\nexec "${program || process.execPath}" "$@"\n`, { mode: 0o755 });
+require("child_process")[call]("sh", ["-c", "node work.js; :"], { env, stdio: "inherit" });
+END
+    inlined_share 850 node manager.js spawn
+    inlined_share 850 node manager.js spawnSync
+    record_it node manager.js spawn "$(type -P echo)"
+    [ "$output" = work.js ] || complain "$output"
+}
+
 # The folder of the run is gone: what is started then is as without perfjit, also by a thread with words of its own.
 @test "node: what a service starts after the run has no words of the run, and logs nothing" {
     cat >service.js <<'END'
@@ -124,6 +138,20 @@ END
     echo '// what people wrote' >work.ts
     record_it node loader.js
     [[ $(self mixNumbers) == [89]??\ *inlined*work.ts:3 ]] || complain "$(self mixNumbers) $stderr"
+}
+
+@test "a script of eval: the name that it gives itself, and its map" {
+    cat >loader.js <<'END'
+const text = 'function m(a,b){let s=a;for(let i=0;i<50;i++)s=(s*31+b+i)|0;return s}function t(n){let r=0;for(let i=0;i<n;i++)r+=m(i,r);return r}for(let i=0;i<1200;i++)t(20000);';
+const map = { version: 3, sources: ["webpack:///./work.ts"], sourcesContent: ["\n\nfunction mixNumbers(a, b) {\n"], names: [], mappings: ";AAEA" };
+const url = "data:application/json;base64," + Buffer.from(JSON.stringify(map)).toString("base64");
+const mapped = process.argv[2] === "mapped" ? `//# sourceMappingURL=${url}\n` : "";
+(0, eval)(`{\n${text}\n//# sourceURL=[module]\n${mapped}//# sourceURL=webpack-internal:///./work.ts\n\n}`);
+END
+    record_it node loader.js mapped
+    [[ $(self mixNumbers) == [89]??\ *inlined*work.ts:3 ]] || complain "$(self mixNumbers) $stderr"
+    record_it node loader.js
+    [[ $(self m) == [89]??\ *inlined*work.ts:2 ]] || complain "$(self m) $stderr"
 }
 
 # Whatever the command finds in PATH without perfjit it finds with it, and it sees its own words and variables.

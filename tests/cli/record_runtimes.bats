@@ -189,6 +189,23 @@ told() {
     [ "$output" = "|1|1|6|" ] || complain "$output"
 }
 
+# shellcheck disable=SC2016 # for the inner shell
+@test "a program that embeds Python, as perf and gdb do, may start others: these have their switches" {
+    echo 'int Py_Main(void) { return 0; }' >python.c
+    gcc -shared -fPIC -Wl,-soname,libpython3.0.so -o libpython3.0.so python.c
+    printf '#include <unistd.h>\nint main(int n, char **words) { return execvp(words[n > 0], words + 1); }\n' >embeds.c
+    gcc -o embeds embeds.c -Wl,--no-as-needed -Wl,-rpath,"$PWD" ./libpython3.0.so
+    record_it 0 ./embeds sh -c 'echo "$NODE_OPTIONS|$PYTHONPERFSUPPORT|$JAVA_TOOL_OPTIONS"'
+    [[ $output == *"--perf-prof"*"|1|"*"-XX:+DumpPerfMapAtExit"* ]] || complain "$output"
+    says "perfjit: python: PYTHONPERFSUPPORT=1"
+    [[ $stderr != *NODE_OPTIONS* ]] || complain "$stderr"
+    record_it 0 -v -- env A=1 ./embeds sh -c 'echo "$NODE_OPTIONS"'
+    [[ $output == *"--perf-prof"* ]] || complain "$output"
+    says "perfjit: ./embeds: embeds python, and may start other runtimes: the switches of node, "
+    record_it 0 --runtime python ./embeds sh -c 'echo "$NODE_OPTIONS|$PYTHONPERFSUPPORT"'
+    [ "$output" = "|1" ] || complain "$output"
+}
+
 @test "functions without frame pointers: their callers take copied stacks, which is said" {
     local demo=$BATS_TEST_DIRNAME/../../examples/tinyjit/demo.tj
     record_it 0 -g fp "$BUILD/tinyjit" --no-frame-pointer "$demo"

@@ -589,6 +589,9 @@ static void put_v8_logs(void)
         "code-source-info,0x1000,5,10,39,C8O45I0,F0O25I0,S0xb0\n"
         "code-creation,JS,13,12,0x1000,96,f /a.js:1:11,0xa0,o*'\n"
         "code-source-info,0x1000,5,10,39,C8O-1I0C8O41,F0O-1,S0xb0\nnothing\n",
+        "script-source,7,<unknown>,e(){}\\n//# sourceURL=w:///./b\\x2Cc.js\\n})\n"
+        "code-creation,JS,2,3,0x1060,96,e :1:2,0xc0,~\n"
+        "code-source-info,0x1060,7,1,5,,,\n",
     };
     for (size_t i = 0; i < sizeof codes / sizeof codes[0]; i++)
         put_seed("v8_log", functions, strlen(functions), codes[i], strlen(codes[i]));

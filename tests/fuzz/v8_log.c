@@ -1,18 +1,18 @@
 /* A code log of V8 beside functions of a dump: what is given to these makes sense, whatever the log
  * says.
  *
- * The input: the log behind its first line.  The functions are at 0x1000, 0x1060 and 0x1000 again,
- * 96 bytes each. */
+ * The input: the log behind its first line.  The functions are at 0x1000, 0x1060, and at both
+ * again, 96 bytes each; the last one is of eval. */
 #include "injector/log/v8/v8_inlines.h"
 #include "tests/fuzz/fuzz_target.h"
 
 #include <string.h>
 
-enum { FIRST_ADDR = 0x1000, SIZE = 96, FUNCTIONS = 3 };
+enum { FIRST_ADDR = 0x1000, SIZE = 96, FUNCTIONS = 4 };
 
 static const char begin[] = "v8-version,11\n";
 static const char *const names[FUNCTIONS] = {"JS:*f /a.js:1:11", "JS:+g /a.js:2:1",
-                                             "JS:o*'f /a.js:1:11"};
+                                             "JS:o*'f /a.js:1:11", "JS:~e :1:2"};
 
 static void add_functions(struct code_log *log)
 {
@@ -55,6 +55,11 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
     promise(v8_log_parse(&v8, text, sizeof begin - 1 + size, &findings) == 0, "it is a log");
     promise(v8_inlines_give(&log, &v8, "/nowhere", &given, &findings) == 0, "there is memory");
     v8_log_free(&v8);
+    const struct jit_function *of_eval = &log.functions[FUNCTIONS - 1];
+    promise(of_eval->name_bytes >= strlen(names[FUNCTIONS - 1]) &&
+                memcmp(of_eval->name, "JS:~e ", 6) == 0 &&
+                memcmp(of_eval->name + of_eval->name_bytes - 4, ":1:2", 4) == 0,
+            "a function has its name and its line");
     for (size_t i = 0; i < log.function_count; i++)
         if (log.functions[i].lines)
             check_function(&log.functions[i]);

@@ -32,6 +32,13 @@ static void test_v8(void **state)
     assert_name("JS:* :1:2", "(anonymous)", "TurboFan", "<unknown>", 1);
     assert_name("JS:*get x :34:2", "get x", "TurboFan", "<unknown>", 34);
     assert_name("JS:*f :2", "f :2", "TurboFan", "", 0);
+    assert_name("JS:*f :-2:1", "f", "TurboFan", "<unknown>", 0);
+    assert_name("JS:~ /srv/a b.ts:1:-195", "(anonymous)", "bytecode", "/srv/a b.ts", 1);
+    assert_name("JS:*f /srv/a.js:0:5", "f", "TurboFan", "/srv/a.js", 0);
+    assert_name("JS:*f /srv/a.js:-1:0", "f", "TurboFan", "/srv/a.js", 0);
+    assert_name("JS:*f /srv/a.js:-1", "f /srv/a.js:-1", "TurboFan", "", 0);
+    assert_name("JS:*a b x-y:///./c.js:2:29", "a b", "TurboFan", "x-y:///./c.js", 2);
+    assert_name("JS:*a b-c:d e.js:2:29", "a", "TurboFan", "b-c:d e.js", 2);
     assert_name("JS:*m e t;h /srv/a b.js:2:29", "m e t;h", "TurboFan", "/srv/a b.js", 2);
     assert_name("JS:*get x file:///srv/a.js:2:29", "get x", "TurboFan", "file:///srv/a.js", 2);
     assert_name("JS:*get x [eval]:2:29", "get x", "TurboFan", "[eval]", 2);
@@ -65,6 +72,8 @@ static void test_the_column(void **state)
                  {"JS:~ /srv/app.min.js:1:14", 1, 14},
                  {"e file:///srv/app.min.js:1:70000", 1, 70000},
                  {"LazyCompile:*f /x.js:3", 3, 0},
+                 {"JS:~ /srv/app.ts:1:-195", 1, 0},
+                 {"JS:~f /srv/app.ts:0:7", 0, 0},
                  {"JS:*f", 0, 0}};
     for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
         struct frame_name name = frame_name_of_jit(names[i].symbol, strlen(names[i].symbol));

@@ -108,6 +108,28 @@ static void test_attached_recording_of_one_clock(void **state)
     end_world();
 }
 
+/* perf ended while the process began, or even before it made its dump.  (By CLOCK_REALTIME the
+ * records would be of any time.) */
+static void test_all_records_are_later_than_the_recording(void **state)
+{
+    (void)state;
+    for (int is_marked = 0; is_marked < 2; is_marked++) {
+        begin_profile(CLOCK_MONOTONIC);
+        put_map("/usr/bin/runtime", MARKER - SEC);
+        if (is_marked)
+            put_map("/tmp/jit-4711.dump", MARKER);
+        profile_sample(&world.built, 0, MARKER + MS);
+        begin_dump((WALL + MARKER) / 1000, false);
+        put_two(MARKER + SEC, MARKER + 2 * SEC);
+        machine_knows(CLOCK_KIND_MONOTONIC, MARKER + 3 * SEC);
+        machine_knows(CLOCK_KIND_REALTIME, WALL + MARKER + 3 * SEC);
+        decide();
+        assert_silent();
+        assert_becomes(MARKER + SEC, MARKER + SEC, 0);
+        end_world();
+    }
+}
+
 /* What perf record --off-cpu has left at the end, which nobody sampled then. */
 #define LEFT_OVER (~UINT64_C(0) << 32)
 #define DAYS      (10 * 86400 * SEC)
@@ -562,6 +584,7 @@ int main(void)
         cmocka_unit_test(test_events_of_different_clocks),
         cmocka_unit_test(test_a_clock_that_has_no_name_here),
         cmocka_unit_test(test_attached_recording_of_one_clock),
+        cmocka_unit_test(test_all_records_are_later_than_the_recording),
         cmocka_unit_test(test_left_over_samples_say_nothing_of_the_end),
         cmocka_unit_test(test_a_recording_of_left_over_samples_alone_has_no_last),
         cmocka_unit_test(test_offset_by_the_marker),

@@ -351,6 +351,90 @@ static void test_a_call_in_a_script_without_a_name_has_no_line(void **state)
     release();
 }
 
+/* ---- Functions of eval ---- */
+
+/* eval's script NUMBER, which calls itself URL. */
+#define EVAL(number, url)                                                                          \
+    "script-source," number ",<unknown>,use('//# sourceURL=no');function outer(){\\n"              \
+    "return inner();} function inner(){}\\n//# sourceURL=[module]\\n//# sourceURL=" url            \
+    "\\n\\n})\n"
+#define EVAL_FUNCTIONS(number)                                                                     \
+    "code-creation,JS,2,1,0x10100,96,outer :1:39,0xa0,~\n"                                         \
+    "code-source-info,0x10100," number ",38,58,,,\n" BYTECODE("2", "outer :1:39", "0xa0")          \
+        BYTECODE("3", "inner :2:32", "0xb0") "code-source-info,0x773," number ",73,77,C0O73,,\n"
+
+static void assert_name(size_t function, const char *name)
+{
+    const struct jit_function *of = &fixture.log.functions[function];
+    assert_text(((struct line_text){of->name, of->name_bytes}), name);
+}
+
+static void test_a_function_of_eval_has_the_name_of_its_script(void **state)
+{
+    (void)state;
+    load(1, ADDR, "JS:*outer :1:39");
+    load(2, ADDR + STEP, "JS:~outer :1:39");
+    load(3, ADDR + 2 * STEP, "JS:~outer :1:39");
+    read_both(EVAL("5", "webpack-internal:///./a.js") EVAL_FUNCTIONS("5")
+                  CODE("9", "outer :1:39", "0xa0") "code-source-info,0x10000,5,38,58,"
+                                                   "C0O38C8O73I0,F0O49,S0xb0\n");
+    assert_int_equal(v8.given, 1);
+    assert_nothing_found();
+    assert_name(0, "JS:*outer webpack-internal:///./a.js:1:39");
+    assert_name(1, "JS:~outer webpack-internal:///./a.js:1:39");
+    assert_name(2, "JS:~outer :1:39"); /* is not in the log */
+    assert_true(decode(0));
+    assert_call(0, LINE_NOT_INLINED, "JS:*inner webpack-internal:///./a.js:2:32", 2, 8);
+    assert_text(fixture.table.inlines[0].decl_file, "webpack-internal:///./a.js");
+    assert_int_equal(fixture.table.inlines[0].decl_line, 2);
+    release();
+}
+
+/* The garbage collector took the first one away. */
+static void test_two_scripts_whose_functions_are_alike(void **state)
+{
+    (void)state;
+    load(1, ADDR + STEP, "JS:~outer :1:39");
+    load(2, ADDR, "JS:*outer :1:39");
+    load(3, ADDR + STEP, "JS:~outer :1:39");
+    read_both(EVAL("5", "a.js") EVAL_FUNCTIONS("5") CODE("4", "outer :1:39", "0xa0")
+                  EVAL("6", "a\\x2Cb.js") EVAL_FUNCTIONS("6"));
+    assert_name(0, "JS:~outer a.js:1:39");
+    assert_name(1, "JS:*outer a.js:1:39");
+    assert_name(2, "JS:~outer a,b.js:1:39");
+    release();
+}
+
+static void test_what_is_no_name_of_a_script(void **state)
+{
+    static const char *const ends[] = {
+        "//# sourceURL=a.js\\nmore();", "'//# sourceURL=a.js'", "//# sourceURL=",
+        "//# sourceURL=a\\\\b.js",      "// sourceURL=a.js",    "//# sourceURL=a.js b"};
+    (void)state;
+    for (size_t i = 0; i < sizeof ends / sizeof *ends; i++) {
+        char *log;
+        assert_int_equal(begin(NULL), 0);
+        load(1, ADDR + STEP, "JS:~outer :1:39");
+        assert_true(asprintf(&log, "script-source,5,<unknown>,%s\n" EVAL_FUNCTIONS("5"), ends[i]) >
+                    0);
+        read_both(log);
+        assert_name(0, "JS:~outer :1:39");
+        release();
+        free(log);
+    }
+}
+
+/* Node's names are kept, whatever a script calls itself. */
+static void test_a_script_of_a_file_keeps_its_name(void **state)
+{
+    (void)state;
+    load(1, ADDR, "JS:*" OUTER);
+    read_both(
+        "script-source,5,/a.js,f();\\n//# sourceURL=b.js\n" FUNCTIONS CODE("9", OUTER, "0xa0"));
+    assert_name(0, "JS:*" OUTER);
+    release();
+}
+
 /* ---- What is wrong with it ---- */
 
 static void expect_broken(const char *info, const char *words)
@@ -496,6 +580,10 @@ int main(void)
         LINE_TEST(test_a_call_by_the_text_in_the_log),
         LINE_TEST(test_a_text_that_has_a_function_elsewhere_tells_nothing),
         LINE_TEST(test_a_call_in_a_script_without_a_name_has_no_line),
+        LINE_TEST(test_a_function_of_eval_has_the_name_of_its_script),
+        LINE_TEST(test_two_scripts_whose_functions_are_alike),
+        LINE_TEST(test_what_is_no_name_of_a_script),
+        LINE_TEST(test_a_script_of_a_file_keeps_its_name),
         LINE_TEST(test_inlines_that_contradict_themselves),
         LINE_TEST(test_calls_that_lie_too_deep),
         LINE_TEST(test_lines_that_cannot_be_read_are_counted),

@@ -70,14 +70,19 @@ static struct pair header_pair(const struct clock_evidence *evidence, uint64_t h
                          error_ns};
 }
 
-/* V8 and CPython put microseconds of the wall clock into the header.  CLOCK_REALTIME and
- * CLOCK_MONOTONIC run alike but when the clock is set: now they are as far apart as then. */
+bool clock_header_is_wall(const struct clock_evidence *evidence)
+{
+    return evidence->header <= WALL_LAST_NS / 1000 && is_wall(evidence->header * 1000);
+}
+
+/* CLOCK_REALTIME and CLOCK_MONOTONIC run alike but when the clock is set: now they are as far apart
+ * as then. */
 static struct pair wall_pair(const struct clock_facts *facts, enum clock_kind kind)
 {
     const struct clock_evidence *evidence = &facts->evidence;
     const struct clock_live *live = &facts->live;
     if (kind != CLOCK_KIND_MONOTONIC || !live->known[CLOCK_KIND_REALTIME] ||
-        !is_wall(evidence->header * 1000) || evidence->header > WALL_LAST_NS / 1000)
+        !clock_header_is_wall(evidence))
         return (struct pair){0};
     uint64_t header =
         evidence->header * 1000 - live->now[CLOCK_KIND_REALTIME] + live->now[CLOCK_KIND_MONOTONIC];

@@ -55,6 +55,10 @@ struct clock_facts {
     const struct shared_clocks *shared; /* NULL: none */
 };
 
+/* Whether the header's time may be microseconds of the wall clock, which V8 and CPython put there.
+ * It says nothing of the records' clock then. */
+bool clock_header_is_wall(const struct clock_evidence *evidence);
+
 /* Make the candidate for clock KIND. Returns false if it can't be converted to the profile's. */
 bool clock_candidate_make(struct clock_candidate *candidate, const struct clock_facts *facts,
                           enum clock_kind kind);

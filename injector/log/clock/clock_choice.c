@@ -124,6 +124,18 @@ static uint64_t waited_ns(const struct clock_facts *facts, const struct clock_ca
                                    : header_ns - marker_ns;
 }
 
+/* Whether the header has nothing against the records' being of CANDIDATE's clock, wherever they
+ * are. */
+static bool is_sane(const struct clock_facts *facts, const struct clock_candidate *candidate)
+{
+    const struct clock_evidence *evidence = &facts->evidence;
+    uint64_t header = evidence->header, first = evidence->stamps.first;
+    bool near = header <= first && first - header < LONG_AFTER_NS;
+    if (!near && clock_header_is_wall(evidence))
+        return evidence->end_known;
+    return evidence->marker_ns ? waited_ns(facts, candidate) <= 10 * MS : near;
+}
+
 static bool in_life(const struct clock_facts *facts, const struct clock_candidate *candidate,
                     uint64_t begin_ns)
 {
@@ -131,13 +143,10 @@ static bool in_life(const struct clock_facts *facts, const struct clock_candidat
     uint64_t slack_ns = perf_time_after(candidate->error_ns, 10 * MS);
     uint64_t first_ns = jit_clock_to_perf(&candidate->clock, evidence->stamps.first);
     uint64_t last_ns = jit_clock_to_perf(&candidate->clock, evidence->stamps.last);
-    /* A recording that does not tell the process's end may have ended before it; the header is of
-     * its beginning. */
-    uint64_t header = evidence->header;
-    bool sane = evidence->marker_ns ? waited_ns(facts, candidate) <= 10 * MS
-                                    : header <= evidence->stamps.first &&
-                                          evidence->stamps.first - header < LONG_AFTER_NS;
-    bool open = !evidence->ended && candidate->source == CLOCK_SOURCE_SAME && sane;
+    /* A recording that does not tell the process's end may have ended before it, even before its
+     * first record; the header is of its beginning. */
+    bool open =
+        !evidence->ended && candidate->source == CLOCK_SOURCE_SAME && is_sane(facts, candidate);
     return perf_time_after(first_ns, slack_ns) >= begin_ns &&
            first_ns <= perf_time_after(evidence->end_ns, open ? LONG_AFTER_NS : slack_ns) &&
            (!evidence->ended || last_ns <= perf_time_after(evidence->end_ns, slack_ns));
@@ -490,6 +499,11 @@ static bool is_plain_lie(const struct chooser *chooser, struct clock_candidate *
            fits(&chooser->facts, candidate);
 }
 
+static bool is_right(const struct clock_facts *facts, const struct clock_candidate *candidate)
+{
+    return fits(facts, candidate) && !is_suspicious(facts, candidate) && !candidate->doubted;
+}
+
 static const char *choose(struct jit_clock *clock, struct chooser *chooser,
                           struct findings *findings)
 {
@@ -501,11 +515,12 @@ static const char *choose(struct jit_clock *clock, struct chooser *chooser,
     if (!direct && !read_more_facts(chooser, chooser->claimed == CLOCK_KIND_CYCLES))
         return "not enough memory to read its times";
     bool possible = clock_candidate_make(&claimed, facts, chooser->claimed);
-    bool suspicious = possible && is_suspicious(facts, &claimed);
-    if (possible && fits(facts, &claimed) && !suspicious && !claimed.doubted)
+    if (possible && is_right(facts, &claimed))
         return accept(clock, chooser, &claimed, findings);
     if (direct && !read_more_facts(chooser, true))
         return "not enough memory to read its times";
+    if (direct && possible && is_right(facts, &claimed)) /* now that the process's end is known */
+        return accept(clock, chooser, &claimed, findings);
     bool usable = possible && is_last_resort(chooser, &claimed);
     return choose_other(clock, chooser, usable ? &claimed : NULL, findings);
 }

@@ -169,7 +169,7 @@ void clock_evidence_read(struct clock_evidence *evidence, const struct records *
     else
         read_stamps(&evidence->stamps, dump);
     read_maps(evidence, records, dump, pid, life);
-    evidence->ended = life.end_ns != 0 && life.end_ns != UINT64_MAX;
+    evidence->ended = evidence->end_known = life.end_ns != 0 && life.end_ns != UINT64_MAX;
     if (evidence->ended) {
         evidence->end_ns = life.end_ns;
         return;
@@ -213,7 +213,7 @@ static void walk_samples(struct clock_evidence *evidence, struct residences *alo
 {
     struct perf_walk walk = perf_walk_begin(records->file);
     struct perf_record record;
-    bool end_known = evidence->ended;
+    bool was_known = evidence->ended;
     while (perf_walk_next(&walk, &record, NULL)) {
         uint32_t whose;
         uint64_t ip, time_ns;
@@ -222,7 +222,8 @@ static void walk_samples(struct clock_evidence *evidence, struct residences *alo
             hit(alone, ip, time_ns);
     }
     uint64_t exit_ns = read_exits(evidence, records, pid);
-    if (evidence->ended && !end_known)
+    evidence->end_known = true;
+    if (evidence->ended && !was_known)
         evidence->end_ns = exit_ns;
 }
 

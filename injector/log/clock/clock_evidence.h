@@ -31,6 +31,7 @@ struct clock_evidence {
     uint64_t start_ns;  /* when the process was first seen */
     uint64_t end_ns;    /* when it ended, or else when the recording did */
     bool ended;         /* its end is in the recording */
+    bool end_known;     /* so it is known whether it has ended */
     /* A sample in a function whose addresses neither another one nor a file's code had: the
      * function's stamp and the sample's time. The closest such pair, if the dump counts ns; those
      * that the marker disproves are left out if they are few. */

@@ -30,7 +30,7 @@ static size_t last_name_bytes(const struct line_entries *entries, size_t at, siz
     while (bytes > least && text[bytes - 1] == 0)
         bytes--;
     struct line_text before = entries->before;
-    bool same = before.bytes >= bytes && before.bytes < left &&
+    bool same = before.text && before.bytes >= bytes && before.bytes < left &&
                 memcmp(text, before.text, before.bytes) == 0;
     return same ? before.bytes : bytes;
 }

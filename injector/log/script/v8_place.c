@@ -8,20 +8,33 @@
 
 enum { DIGITS_MOST = 9 };
 
-/* Take ":NUMBER" off the end of the *BYTES at TEXT; 0: there is none. */
-static uint32_t take_number(const char *text, size_t *bytes)
+/* Take ":NUMBER" off the end of the *BYTES at TEXT; false: there is none.  *NUMBER is 0 if it is
+ * not above that. */
+static bool take_number(const char *text, size_t *bytes, uint32_t *number)
 {
-    uint32_t value = 0;
+    uint32_t value = 0, weight = 1;
     size_t digits = 0;
-    while (digits < *bytes && digits < DIGITS_MOST &&
-           isdigit((unsigned char)text[*bytes - 1 - digits]))
-        digits++;
-    if (digits == 0 || digits == *bytes || text[*bytes - 1 - digits] != ':')
-        return 0;
-    for (size_t i = *bytes - digits; i < *bytes; i++)
-        value = value * 10 + (uint32_t)(text[i] - '0');
-    *bytes -= digits + 1;
-    return value;
+    for (unsigned digit; digits < *bytes && digits < DIGITS_MOST &&
+                         (digit = (unsigned)text[*bytes - 1 - digits] - '0') < 10;
+         digits++, weight *= 10)
+        value += digit * weight;
+    const size_t begin = *bytes - digits; /* of the digits */
+    const bool is_negative = begin > 1 && text[begin - 1] == '-';
+    const size_t left = begin - is_negative;
+    if (digits == 0 || !left || text[left - 1] != ':')
+        return false;
+    *bytes = left - 1;
+    *number = is_negative ? 0 : value;
+    return true;
+}
+
+/* Whether "SCHEME://" begins the BYTES at TEXT, with any scheme: "webpack-internal:". */
+static bool has_host(const char *text, size_t bytes)
+{
+    size_t at = 0;
+    while (at < bytes && (isalnum((unsigned char)text[at]) || strchr("+-.", text[at])))
+        at++;
+    return text_begins(text + at, bytes - at, "://");
 }
 
 /* Whether a path from the root, a URL, code of node's -e or a place without a file begins the BYTES
@@ -32,10 +45,12 @@ static bool begins_place(const char *text, size_t bytes)
     if (text_begins(text, bytes, "/") || text_begins(text, bytes, "[eval]") ||
         text_begins(text, bytes, "[worker eval]"))
         return true;
-    if (bytes > 1 && text[0] == ':' && isdigit((unsigned char)text[1]))
+    if (bytes > 1 && text[0] == ':' && (isdigit((unsigned char)text[1]) || text[1] == '-'))
         return true;
     while (at < bytes && isalpha((unsigned char)text[at]))
         at++;
+    if (at && at < bytes && strchr("+-.", text[at]))
+        return has_host(text, bytes);
     return at && at + 1 < bytes && text[at] == ':' && text[at + 1] != ' ';
 }
 
@@ -69,9 +84,10 @@ bool v8_place_of(const char *text, size_t bytes, struct v8_place *place)
     if (!space)
         return false;
     size_t left = bytes - (size_t)(space + 1 - text);
-    const uint32_t last = take_number(space + 1, &left);
-    const uint32_t before = last ? take_number(space + 1, &left) : 0;
-    *place = (struct v8_place){(size_t)(space - text), space + 1, left, before ? before : last,
+    uint32_t last = 0, before = 0;
+    const bool has_last = take_number(space + 1, &left, &last);
+    const bool has_both = has_last && take_number(space + 1, &left, &before);
+    *place = (struct v8_place){(size_t)(space - text), space + 1, left, has_both ? before : last,
                                before ? last : 0};
-    return last && (left || before);
+    return has_both || (last && left);
 }

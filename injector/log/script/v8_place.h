@@ -1,5 +1,7 @@
 /* The place that V8 puts behind a function's name: "NAME FILE:LINE:COLUMN", of its first character
- * behind the name.  Code of eval and new Function has no file: "NAME :LINE:COLUMN". */
+ * behind the name.  Code of eval and new Function has no file: "NAME :LINE:COLUMN".  A program that
+ * wraps a script may say that its own text begins further on: LINE or COLUMN is then 0 or less in
+ * what stands in front, "/a.js:1:-195". */
 #ifndef PERFJIT_V8_PLACE_H
 #define PERFJIT_V8_PLACE_H
 
@@ -11,7 +13,7 @@ struct v8_place {
     size_t name_bytes;     /* of the text, in front of the space */
     const char *file;      /* in the text */
     size_t file_bytes;     /* 0: none */
-    uint32_t line, column; /* from 1; COLUMN 0: there is none */
+    uint32_t line, column; /* from 1; 0: there is none */
 };
 
 /* Take TEXT apart.  False: it has no place. */

@@ -5,6 +5,7 @@
 #include "injector/files/regular_file.h"
 #include "injector/log/script/declared_name.h"
 #include "injector/log/script/file_url.h"
+#include "injector/log/script/magic_comment.h"
 #include "injector/log/script/script_file.h"
 #include "injector/log/script/v8_place.h"
 #include "injector/log/source_map/source_map.h"
@@ -48,8 +49,10 @@ static void report_bad(const struct source_maps *maps, const struct mapped_scrip
                        const char *map, const char *cause)
 {
     if (maps->findings)
-        report_finding(maps->findings, FINDING_SOURCE_MAP, "%s: %s%s%s", script->path, map,
-                       *map ? ": " : "", cause);
+        report_finding(maps->findings, FINDING_SOURCE_MAP, "%.*s: %s%s%s",
+                       *script->path ? PATH_MAX : (int)script->file.bytes,
+                       *script->path ? script->path : script->file.text, map, *map ? ": " : "",
+                       cause);
 }
 
 /* The bytes that the BASE64 text stands for, in its place. */
@@ -153,6 +156,10 @@ static void read_url(struct source_maps *maps, struct mapped_script *script, cha
         report_bad(maps, script, url, "no map is fetched: --source-maps DIR has maps beside it");
         return;
     }
+    if (!bytes && *url != '/' && !*script->path) {
+        report_bad(maps, script, url, "the script was compiled in memory, and has no directory");
+        return;
+    }
     url[bytes ? bytes : percent_decode(url, url, strlen(url))] = '\0';
     directory_of(directory, script->path);
     if (*url == '/')
@@ -161,60 +168,6 @@ static void read_url(struct source_maps *maps, struct mapped_script *script, cha
         snprintf(path, sizeof path, "%s/%s", directory, url);
     if (!read_map(maps, script, path))
         report_bad(maps, script, path, regular_file_error(errno));
-}
-
-/* Whether nothing but comments of a line each is in TEXT, and the end of what a loader wrapped the
- * script into: "}}" of vitest's. */
-static bool are_comments(const char *text)
-{
-    while (*text) {
-        const size_t bytes = strcspn(text, "\r\n");
-        const size_t skipped = strspn(text, " \t(){}];");
-        const char *at = text + (skipped < bytes ? skipped : bytes);
-        const size_t left = bytes - (size_t)(at - text);
-        if (left && strncmp(at, "//", 2) &&
-            (strncmp(at, "/*", 2) || memmem(at, left, "*/", 2) != at + left - 2))
-            return false;
-        text += bytes + (text[bytes] != '\0');
-    }
-    return true;
-}
-
-/* How long the URL at TEXT is.  encodeURIComponent leaves ' and * as they are. */
-static size_t url_bytes(const char *text)
-{
-    const char *ends = strncmp(text, "data:", 5) ? " \t\r\n*'\"" : " \t\r\n*\"";
-    size_t bytes = strcspn(text, ends);
-    while (text[bytes] == '*' && text[bytes + 1] != '/')
-        bytes += 1 + strcspn(text + bytes + 1, ends);
-    return bytes;
-}
-
-/* The URL in the last line of code or of comments behind it that names one, NUL-terminated in TEXT;
- * or NULL. */
-static char *find_url(char *text, size_t bytes)
-{
-    static const char key[] = "sourceMappingURL=";
-    char *found = NULL, *at = text;
-    text[bytes] = '\0';
-    while ((at = memmem(at, bytes - (size_t)(at - text), key, sizeof key - 1))) {
-        const char *sign = at;
-        while (sign > text && (sign[-1] == ' ' || sign[-1] == '\t'))
-            sign--;
-        at += sizeof key - 1;
-        if (sign - text >= 3 && (sign[-1] == '#' || sign[-1] == '@') && sign[-3] == '/' &&
-            (sign[-2] == '/' || sign[-2] == '*'))
-            found = at;
-    }
-    char *end = found ? found + url_bytes(found) : NULL;
-    const char *rest = end ? end + strspn(end, " \t") : NULL;
-    if (!end || end == found)
-        return NULL;
-    rest += strncmp(rest, "*/", 2) ? 0 : 2;
-    if (!are_comments(rest))
-        return NULL;
-    *end = '\0';
-    return found;
 }
 
 /* The end of the file FD of SIZE bytes: whole lines, if they are not long; to be freed. */
@@ -261,7 +214,7 @@ static void find_map(struct source_maps *maps, struct mapped_script *script)
     if (*script->path && read_kept(maps, script))
         return;
     char *text = tail_of(script, &bytes);
-    char *url = text ? find_url(text, bytes) : NULL;
+    char *url = text ? magic_comment(text, bytes, "sourceMappingURL=") : NULL;
     if (url)
         read_url(maps, script, url);
     free(text);

@@ -5,10 +5,12 @@
 #include "injector/arrays/bisect.h"
 #include "injector/files/memory_file.h"
 #include "injector/log/code/line_assignment.h"
+#include "injector/log/script/v8_place.h"
 #include "injector/log/v8/script_places.h"
 #include "jitdump/format/byte_sink.h"
 #include "jitdump/format/jitdump_format.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 
 /* Code of the dump, or of the log. */
@@ -334,6 +336,40 @@ static int add_deopts(struct giving *giving)
     return result;
 }
 
+/* ---- Functions of eval ---- */
+
+/* NAME, "f :1:2", with FILE in its place, to be freed; NULL without memory. */
+static char *name_with_file(const char *name, size_t bytes, struct line_text file)
+{
+    struct v8_place place;
+    char *made;
+    const size_t front = v8_place_of(name, bytes, &place) ? (size_t)(place.file - name) : bytes;
+    return asprintf(&made, "%.*s%.*s%.*s", (int)front, name, (int)file.bytes, file.text,
+                    (int)(bytes - front), name + front) < 0
+               ? NULL
+               : made;
+}
+
+/* The functions of scripts that are in no file and call themselves something. */
+static int name_functions(struct giving *giving)
+{
+    for (size_t i = 0; i < giving->pair_count; i++) {
+        const struct pair pair = giving->pairs[i];
+        struct jit_function *function = &giving->log->functions[pair.function];
+        const struct v8_function *logged =
+            &giving->v8->functions[giving->v8->codes[pair.code].function];
+        if (logged->script == V8_NOWHERE)
+            continue;
+        char *made = name_with_file(function->name, function->name_bytes, logged->file);
+        const char *kept = made ? code_log_keep_text(giving->log, made, strlen(made)) : NULL;
+        free(made);
+        if (!kept)
+            return -1;
+        jit_function_set_name(function, kept, strlen(kept));
+    }
+    return 0;
+}
+
 /* Keep the pairs of code with inlined calls, of functions that have none yet. */
 static void keep_inlining(struct giving *giving)
 {
@@ -513,23 +549,34 @@ static int find_places(struct giving *giving)
 
 /* ---- The calls, as a record has them ---- */
 
-static int add_string(struct giving *giving, const char *before, size_t before_bytes,
-                      struct line_text text, bool drops_column, uint32_t *at)
+/* Add the text BEFORE and TEXT, which is freed; NULL: there is no memory. */
+static int add_string(struct giving *giving, const char *before, char *text, uint32_t *at)
+{
+    *at = (uint32_t)giving->strings.size;
+    int result =
+        !text || giving->strings.size + strlen(before) + strlen(text) + 1 >= JIT_INLINE_NONE ||
+                memory_file_add(&giving->strings, before, strlen(before)) ||
+                memory_file_add(&giving->strings, text, strlen(text) + 1)
+            ? -1
+            : 0;
+    free(text);
+    return result;
+}
+
+/* The name of FUNCTION as the dump would have it behind its marks, to be freed; NULL without
+ * memory. */
+static char *name_of(const struct giving *giving, const struct v8_function *function)
 {
     size_t bytes;
-    char *plain = v8_text_plain(text, &bytes);
-    size_t without = plain && drops_column ? bytes_without_column(plain) : 0;
+    char *plain = v8_text_plain(function->name, &bytes), *named = plain;
+    if (plain && function->script != V8_NOWHERE) {
+        named = name_with_file(plain, bytes, function->file);
+        free(plain);
+    }
+    const size_t without = named && giving->lines_alone ? bytes_without_column(named) : 0;
     if (without)
-        plain[without] = '\0';
-    *at = (uint32_t)giving->strings.size;
-    int result = !plain ||
-                         giving->strings.size + before_bytes + text.bytes + 1 >= JIT_INLINE_NONE ||
-                         memory_file_add(&giving->strings, before, before_bytes) ||
-                         memory_file_add(&giving->strings, plain, strlen(plain) + 1)
-                     ? -1
-                     : 0;
-    free(plain);
-    return result;
+        named[without] = '\0';
+    return named;
 }
 
 /* The name of inlined function OF in code of FUNCTION: with the marks of its code, as if it had
@@ -544,10 +591,9 @@ static int name_in(struct giving *giving, uint32_t of, const struct jit_function
         const long kind_bytes =
             colon && colon - function->name < LONGEST_KIND ? colon + 1 - function->name : 0;
         char mark[LONGEST_KIND + 3];
-        const int bytes = snprintf(mark, sizeof mark, "%.*s%c", (int)kind_bytes, function->name,
-                                   turbofan ? '*' : '+');
-        if (add_string(giving, mark, (size_t)bytes, giving->v8->functions[of].name,
-                       giving->lines_alone, known))
+        snprintf(mark, sizeof mark, "%.*s%c", (int)kind_bytes, function->name,
+                 turbofan ? '*' : '+');
+        if (add_string(giving, mark, name_of(giving, &giving->v8->functions[of]), known))
             return -1;
     }
     *name = *known;
@@ -558,10 +604,11 @@ static int file_of(struct giving *giving, uint32_t of, uint32_t *file)
 {
     uint32_t *known = &giving->files[giving->scripts[of]];
     const struct line_text text = giving->v8->functions[of].file;
+    size_t bytes;
     *file = JIT_INLINE_NONE;
     if (!text.bytes)
         return 0;
-    if (*known == JIT_INLINE_NONE && add_string(giving, "", 0, text, false, known))
+    if (*known == JIT_INLINE_NONE && add_string(giving, "", v8_text_plain(text, &bytes), known))
         return -1;
     *file = *known;
     return 0;
@@ -808,7 +855,7 @@ int v8_inlines_give(struct code_log *log, const struct v8_log *v8, const char *r
 {
     struct giving giving = {
         .log = log, .v8 = v8, .findings = findings, .places = {.root = root, .findings = findings}};
-    int result = find_pairs(&giving) || add_deopts(&giving) ? -1 : 0;
+    int result = find_pairs(&giving) || add_deopts(&giving) || name_functions(&giving) ? -1 : 0;
     keep_inlining(&giving);
     if (!result && giving.pair_count)
         result =

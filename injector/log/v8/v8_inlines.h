@@ -1,5 +1,6 @@
 /* Gives functions of a dump the inlined calls that V8's code log has of them, as records
- * INLINE_INFO would, and tells when and why V8 gave their code up.
+ * INLINE_INFO would, and tells when and why V8 gave their code up.  Functions of eval get the file
+ * that their script calls itself.
  *
  * A function is the log's if address, size and name are the same.  An address is used again: if
  * dump and log have a function equally often, its first code is the first in both, and so on.  Else

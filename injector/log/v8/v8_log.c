@@ -4,6 +4,7 @@
 #include "injector/arrays/array.h"
 #include "injector/arrays/number_map.h"
 #include "injector/files/regular_file.h"
+#include "injector/log/script/magic_comment.h"
 #include "injector/log/script/v8_place.h"
 #include "injector/text/character.h"
 #include "injector/text/hex_digit.h"
@@ -22,8 +23,11 @@ struct reader {
     struct v8_log *log;
     struct number_map functions; /* by SFI */
     struct number_map codes;     /* the newest, by address */
+    struct number_map scripts;   /* sources of no file, by SCRIPT */
     uint32_t newest;             /* the function of the code whose source info follows */
-    bool newest_is_kept;         /* it is the last of the log's codes */
+    uint64_t newest_sfi;
+    struct line_text newest_sfi_text; /* none: that may be another function's now */
+    bool newest_is_kept;              /* it is the last of the log's codes */
     struct line_text newest_addr;
     size_t line;
 };
@@ -90,29 +94,37 @@ static size_t split(struct line_text line, size_t most, struct line_text *fields
 static void find_place(struct v8_function *function)
 {
     struct v8_place place;
-    if (!v8_place_of(function->name.text, function->name.bytes, &place) || !place.column ||
-        !place.file_bytes)
+    if (!v8_place_of(function->name.text, function->name.bytes, &place))
+        return;
+    function->has_no_file = !place.file_bytes;
+    if (function->has_no_file)
         return;
     function->file = (struct line_text){place.file, (uint32_t)place.file_bytes};
-    function->line = place.line;
+    function->line = place.column ? place.line : 0;
     function->column = place.column;
 }
 
-/* The number of the function at SFI.  V8_NOWHERE without memory. */
-static uint32_t function_at(struct reader *reader, uint64_t sfi, struct line_text name)
+/* The number of a function more, which is at SFI now.  V8_NOWHERE without memory. */
+static uint32_t add_function(struct reader *reader, uint64_t sfi, struct line_text name)
 {
     struct v8_log *log = reader->log;
-    uint32_t number = number_map_get(&reader->functions, sfi);
-    if (number != V8_NOWHERE && line_text_same(log->functions[number].name, name))
-        return number;
     if (log->function_count >= V8_NOWHERE - 1 ||
         array_reserve(log->functions, log->function_count, log->function_capacity) ||
         number_map_put(&reader->functions, sfi, (uint32_t)log->function_count))
         return V8_NOWHERE;
     struct v8_function *function = &log->functions[log->function_count];
-    *function = (struct v8_function){.name = name, .start = V8_NOWHERE};
+    *function = (struct v8_function){.name = name, .start = V8_NOWHERE, .script = V8_NOWHERE};
     find_place(function);
     return (uint32_t)log->function_count++;
+}
+
+/* The same of the function that is there already, if it has that NAME. */
+static uint32_t function_at(struct reader *reader, uint64_t sfi, struct line_text name)
+{
+    const uint32_t number = number_map_get(&reader->functions, sfi);
+    return number != V8_NOWHERE && line_text_same(reader->log->functions[number].name, name)
+               ? number
+               : add_function(reader, sfi, name);
 }
 
 enum outcome { LINE_TAKEN, LINE_BAD, LINE_NO_MEMORY };
@@ -122,7 +134,6 @@ static bool is_optimized(struct line_text tier)
     return memchr(tier.text, '*', tier.bytes) || memchr(tier.text, '+', tier.bytes);
 }
 
-/* Optimized code is kept. */
 static enum outcome take_code(struct reader *reader, const struct line_text *fields,
                               struct v8_code *code)
 {
@@ -139,6 +150,19 @@ static enum outcome take_code(struct reader *reader, const struct line_text *fie
     return LINE_TAKEN;
 }
 
+/* Most code is of the same function as the code before it. */
+static bool is_newest(const struct reader *reader, const struct line_text *fields)
+{
+    return fields[7].bytes && line_text_same(fields[7], reader->newest_sfi_text) &&
+           line_text_same(fields[6], reader->log->functions[reader->newest].name);
+}
+
+static bool sfi_in(const struct reader *reader, struct line_text text, uint64_t *sfi)
+{
+    *sfi = reader->newest_sfi;
+    return (text.bytes && line_text_same(text, reader->newest_sfi_text)) || address_in(text, sfi);
+}
+
 static enum outcome take_creation(struct reader *reader, const struct line_text *fields,
                                   size_t count)
 {
@@ -147,17 +171,21 @@ static enum outcome take_creation(struct reader *reader, const struct line_text 
     reader->newest_addr = (struct line_text){NULL, 0};
     if (count == FIELDS_MOST - 2)
         return LINE_TAKEN; /* a builtin, which has no SFI */
-    if (count != FIELDS_MOST || !address_in(fields[7], &sfi))
+    if (count != FIELDS_MOST || !sfi_in(reader, fields[7], &sfi))
         return LINE_BAD;
-    code.function = function_at(reader, sfi, fields[6]);
+    code.function =
+        is_newest(reader, fields) ? reader->newest : function_at(reader, sfi, fields[6]);
     if (code.function == V8_NOWHERE)
         return LINE_NO_MEMORY;
-    reader->newest_is_kept = is_optimized(fields[8]);
+    reader->newest_is_kept =
+        is_optimized(fields[8]) || reader->log->functions[code.function].has_no_file;
     const enum outcome outcome =
         reader->newest_is_kept ? take_code(reader, fields, &code) : LINE_TAKEN;
     if (outcome != LINE_TAKEN)
         return outcome;
     reader->newest = code.function;
+    reader->newest_sfi = sfi;
+    reader->newest_sfi_text = fields[7];
     reader->newest_addr = fields[4];
     return LINE_TAKEN;
 }
@@ -182,6 +210,40 @@ static enum outcome take_callees(struct reader *reader, struct line_text functio
     return LINE_TAKEN;
 }
 
+/* The newest function is of SOURCE, whose name it has.  Its address may have been that of another
+ * script's function, which had its name and is gone. */
+static int name_script(struct reader *reader, uint32_t source)
+{
+    struct v8_log *log = reader->log;
+    const struct v8_function *known = &log->functions[reader->newest];
+    struct v8_place place;
+    if (known->script == source)
+        return 0;
+    if (known->script != V8_NOWHERE) {
+        const uint32_t number = add_function(reader, reader->newest_sfi, known->name);
+        if (number == V8_NOWHERE)
+            return -1;
+        reader->newest = number;
+        if (reader->newest_is_kept)
+            log->codes[log->code_count - 1].function = number;
+    }
+    struct v8_function *function = &log->functions[reader->newest];
+    v8_place_of(function->name.text, function->name.bytes, &place);
+    function->script = source;
+    function->file = log->sources[source].file;
+    function->line = place.column ? place.line : 0;
+    function->column = place.column;
+    return 0;
+}
+
+/* The source that names SCRIPT, a number in the log; V8_NOWHERE if none does. */
+static uint32_t source_of(const struct reader *reader, struct line_text script)
+{
+    uint64_t number;
+    return whole_number(script, 10, UINT64_MAX, &number) ? number_map_get(&reader->scripts, number)
+                                                         : V8_NOWHERE;
+}
+
 /* Most source info is of code without inlined calls: what it has behind its START is not looked at.
  */
 static enum outcome take_source_info(struct reader *reader, const struct line_text *fields,
@@ -194,6 +256,10 @@ static enum outcome take_source_info(struct reader *reader, const struct line_te
         return LINE_BAD;
     if (!fields[1].bytes || !line_text_same(fields[1], reader->newest_addr))
         return LINE_TAKEN;
+    const uint32_t source =
+        log->functions[reader->newest].has_no_file ? source_of(reader, fields[2]) : V8_NOWHERE;
+    if (source != V8_NOWHERE && name_script(reader, source))
+        return LINE_NO_MEMORY;
     if (whole_number(fields[FIELD_START], 10, UINT32_MAX - 1, &start))
         log->functions[reader->newest].start = (uint32_t)start;
     if (!reader->newest_is_kept)
@@ -242,23 +308,61 @@ static enum outcome take_sfi_move(struct reader *reader, const struct line_text 
     if (count != 3 || !address_in(fields[1], &from) || !address_in(fields[2], &to))
         return LINE_BAD;
     const uint32_t function = number_map_get(&reader->functions, from);
+    reader->newest_sfi_text = (struct line_text){NULL, 0};
     return function != V8_NOWHERE && number_map_put(&reader->functions, to, function)
                ? LINE_NO_MEMORY
                : LINE_TAKEN;
 }
 
-/* Scripts of eval have no file, and node's own are in no file. */
+/* Find what SOURCE calls itself.  Returns 0, or -1 without memory. */
+static int find_url(struct v8_source *source)
+{
+    static const char key[] = "sourceURL=";
+    size_t bytes;
+    if (!memmem(source->text.text, source->text.bytes, key, sizeof key - 1))
+        return 0;
+    char *text = v8_text_plain(source->text, &bytes);
+    const char *url = text ? magic_comment(text, bytes, key) : NULL;
+    const bool is_usable = url && !strchr(url, '\\');
+    source->url = is_usable ? strdup(url) : NULL;
+    free(text);
+    return !text || (is_usable && !source->url) ? -1 : 0;
+}
+
+/* Node's own scripts are in no file. */
 static enum outcome take_source(struct reader *reader, const struct line_text *fields, size_t count)
 {
     struct v8_log *log = reader->log;
+    struct v8_source source = {fields[2], fields[FIELD_TEXT], NULL};
+    uint64_t script;
     if (count != FIELD_TEXT + 1)
         return LINE_BAD;
-    if (!fields[2].bytes || begins_with(fields[2], "node:"))
+    if (begins_with(source.file, "node:"))
         return LINE_TAKEN;
-    if (array_reserve(log->sources, log->source_count, log->source_capacity))
+    if (find_url(&source))
         return LINE_NO_MEMORY;
-    log->sources[log->source_count++] = (struct v8_source){fields[2], fields[FIELD_TEXT]};
+    const bool has_file =
+        source.file.bytes && !line_text_same(source.file, line_text_of("<unknown>"));
+    if (!has_file && !source.url)
+        return LINE_TAKEN;
+    if (!has_file)
+        source.file = line_text_of(source.url);
+    if (array_reserve(log->sources, log->source_count, log->source_capacity) ||
+        (!has_file && whole_number(fields[1], 10, UINT64_MAX, &script) &&
+         number_map_put(&reader->scripts, script, (uint32_t)log->source_count))) {
+        free(source.url);
+        return LINE_NO_MEMORY;
+    }
+    log->sources[log->source_count++] = source;
     return LINE_TAKEN;
+}
+
+/* Whether the newest code is not kept, and all is known of its function: each function has two or
+ * more such pieces of code. */
+static bool is_told(const struct reader *reader)
+{
+    return reader->newest_addr.bytes && !reader->newest_is_kept &&
+           reader->log->functions[reader->newest].start != V8_NOWHERE;
 }
 
 static enum outcome take_line(struct reader *reader, struct line_text line)
@@ -267,7 +371,9 @@ static enum outcome take_line(struct reader *reader, struct line_text line)
     if (begins_with(line, "code-creation,"))
         return take_creation(reader, fields, split(line, FIELDS_MOST, fields));
     if (begins_with(line, "code-source-info,"))
-        return take_source_info(reader, fields, split(line, FIELD_END + 1, fields));
+        return is_told(reader)
+                   ? LINE_TAKEN
+                   : take_source_info(reader, fields, split(line, FIELD_END + 1, fields));
     if (begins_with(line, "sfi-move,"))
         return take_sfi_move(reader, fields, split(line, FIELDS_MOST, fields));
     if (begins_with(line, "script-source,"))
@@ -314,6 +420,7 @@ int v8_log_parse(struct v8_log *log, char *text, size_t bytes, struct findings *
     const int result = read_lines(&reader);
     number_map_free(&reader.functions);
     number_map_free(&reader.codes);
+    number_map_free(&reader.scripts);
     return result ? report_failure(findings, "out of memory") : 0;
 }
 
@@ -333,6 +440,8 @@ void v8_log_free(struct v8_log *log)
     free(log->text);
     free(log->functions);
     free(log->codes);
+    for (size_t i = 0; i < log->source_count; i++)
+        free(log->sources[i].url);
     free(log->sources);
     free(log->deopts);
     free(log->callees);

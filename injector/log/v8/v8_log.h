@@ -12,6 +12,9 @@
  * NAME: FUNCTION FILE:LINE:COLUMN, with \x2C, \n, \\ and \u0041 for what would break a line.
  * SFI: the address of what V8 knows of the function; the garbage collector moves it.
  * TIER: ~ bytecode, ^ Sparkplug, + Maglev, * TurboFan; o and ' may stand beside these.
+ * SCRIPT: the script's number; FILE is <unknown> of eval and new Function.  Their functions have
+ * names without a file, ":LINE:COLUMN": that is what TEXT calls itself (magic_comment.h), if
+ * anything.
  * START: the function's first character in its script, in UTF-16 units from 0.
  * POSITIONS: C<code offset>O<character>[I<inlined call>], repeated; each holds up to the next.
  * INLINES: F<function>O<character of the call>[I<its parent among the INLINES>], repeated.
@@ -36,12 +39,15 @@
 
 struct v8_function {
     struct line_text name; /* as it stands in the log */
-    struct line_text file; /* in NAME; or none */
-    uint32_t line, column; /* from 1; 0: not known */
+    struct line_text file; /* in NAME; or of its script; or none */
+    uint32_t line, column; /* in FILE, from 1; 0: not known */
     uint32_t start;        /* in its script; V8_NOWHERE if no event tells it */
+    uint32_t script;       /* the log's source that has FILE, which is not in NAME; or V8_NOWHERE */
+    bool has_no_file;      /* NAME has a place without one */
 };
 
-/* Optimized code.  POSITIONS to CALLEE_COUNT: of code with inlined calls. */
+/* Optimized code, and all code of functions whose name has no file.  POSITIONS to CALLEE_COUNT: of
+ * code with inlined calls. */
 struct v8_code {
     uint64_t addr, size, time_us;
     uint32_t function;
@@ -53,7 +59,8 @@ struct v8_code {
 
 /* The text of a script, as V8 compiled it. */
 struct v8_source {
-    struct line_text file, text; /* as they stand in the log */
+    struct line_text file, text; /* as they stand in the log; FILE: or URL */
+    char *url;                   /* what it calls itself, without backslashes; or NULL */
 };
 
 /* That code was given up. */
@@ -71,7 +78,7 @@ struct v8_log {
     size_t function_count, function_capacity;
     struct v8_code *codes;
     size_t code_count, code_capacity;
-    struct v8_source *sources; /* of files */
+    struct v8_source *sources; /* that have a name */
     size_t source_count, source_capacity;
     size_t inlining_count; /* of the codes, those with inlined calls */
     struct v8_deopt *deopts;

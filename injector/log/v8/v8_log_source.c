@@ -26,7 +26,7 @@ static void report_log(const struct v8_log *v8, size_t given, struct findings *f
 }
 
 /* Scripts that are compiled in memory (tsx, jest, vitest) have their maps in the text that V8
- * compiled. */
+ * compiled.  The dump's lines are of what a script calls itself, if it does. */
 static int give_texts(struct source_maps *maps, const struct v8_log *v8)
 {
     static const char key[] = "sourceMappingURL=";
@@ -38,7 +38,10 @@ static int give_texts(struct source_maps *maps, const struct v8_log *v8)
         char *file = v8_text_plain(source->file, &file_bytes);
         char *text = v8_text_plain(source->text, &bytes);
         const int result =
-            file && text ? source_maps_give(maps, line_text_of(file), text, bytes) : -1;
+            !file || !text || source_maps_give(maps, line_text_of(file), text, bytes) ||
+                    (source->url && source_maps_give(maps, line_text_of(source->url), text, bytes))
+                ? -1
+                : 0;
         free(file);
         free(text);
         if (result)

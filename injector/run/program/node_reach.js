@@ -24,14 +24,32 @@ const isNode = file => {
     }
 };
 const reached = args => isOver() ? args.filter(word => !isOwn(word)) : [...words.filter(word => !args.includes(word)), ...args];
-const handed = options => isOver() && options && options.env && options.env.NODE_OPTIONS ?
-    { ...options, env: { ...options.env, NODE_OPTIONS: without(options.env.NODE_OPTIONS) } } : options;
+// yarn puts a script into PATH that starts node by its path: the stand-in for that node goes in front of it.
+const bin = __filename.replace('node/reach.js', 'bin');
+const isForStandIn = file => {
+    try {
+        const called = fs.statSync(file).size < 4096 && /^#!\/bin\/sh\s+exec "?([^"\s]+)"? "\$@"\s*$/.exec(fs.readFileSync(file, 'utf8'));
+        return called && isNode(called[1]) && isNode(fs.readFileSync(`${bin}/../node.words`, 'utf8').split('\n')[0]);
+    } catch {
+        return false;
+    }
+};
+const places = text => {
+    const all = text.split(':'), at = all.findIndex(place => fs.existsSync(`${place}/node`));
+    return at >= 0 && at < all.indexOf(bin) && isForStandIn(`${all[at]}/node`) ? [...all.slice(0, at), bin, ...all.slice(at)].join(':') : text;
+};
+const changed = (name, value) => name === 'NODE_OPTIONS' && isOver() ? without(value) : name === 'PATH' && !isOver() ? places(value) : value;
+const handed = options => {
+    const names = ['NODE_OPTIONS', 'PATH'].filter(name => options && options.env && typeof options.env[name] === 'string');
+    const others = names.map(name => [name, changed(name, options.env[name])]).filter(([name, value]) => value !== options.env[name]);
+    return others.length ? { ...options, env: Object.assign(Object.create(options.env), Object.fromEntries(others)) } : options;
+};
 const { spawn } = child_process.ChildProcess.prototype;
 child_process.ChildProcess.prototype.spawn = function (options) {
     if (options && Array.isArray(options.args) && isNode(options.file))
         options.args = [options.args[0], ...reached(options.args.slice(1))];
-    if (options && Array.isArray(options.envPairs) && isOver())
-        options.envPairs = options.envPairs.map(pair => pair.startsWith('NODE_OPTIONS=') ? 'NODE_OPTIONS=' + without(pair.slice(13)) : pair);
+    if (options && Array.isArray(options.envPairs))
+        options.envPairs = options.envPairs.map(pair => pair.replace(/^(NODE_OPTIONS|PATH)=([^]*)/, (_, name, value) => `${name}=${changed(name, value)}`));
     return spawn.call(this, options);
 };
 for (const name of ['spawnSync', 'execFileSync', 'execSync']) {

@@ -141,7 +141,11 @@ static const struct runtime *what_it_is(struct program *program, const char *nam
         return runtime;
     const struct runtime *of_script = by_first_line(program, fd);
     if (!runtime)
-        runtime = of_script ? of_script : by_libraries(fd);
+        runtime = of_script;
+    if (!runtime) {
+        runtime = by_libraries(fd);
+        program->embeds_runtime = runtime;
+    }
     close(fd);
     return runtime;
 }
@@ -199,6 +203,7 @@ static void find_wrapped(struct program *program, char *const *words)
         return;
     if (program_find(&inner, words[command.at], &unheard) == 0) {
         program->runtime = inner.runtime;
+        program->embeds_runtime = inner.embeds_runtime;
         free(program->interpreter);
         program->interpreter = inner.interpreter;
         program->wrapped = inner.path;
@@ -206,6 +211,7 @@ static void find_wrapped(struct program *program, char *const *words)
         inner.interpreter = inner.path = NULL;
     } else if (command.root) { /* there, it may be another file, or the only one */
         program->runtime = runtime_of_program(file_name_of(words[command.at]));
+        program->embeds_runtime = false;
         program->command = program->runtime ? command : program->command;
     }
     program_free(&inner);

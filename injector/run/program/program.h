@@ -11,6 +11,7 @@
 struct program {
     char *path;                    /* owned */
     const struct runtime *runtime; /* NULL: none that is known; it may start any */
+    bool embeds_runtime;           /* it has another purpose, and may start any, too */
     char *interpreter;             /* of a script: owned; or NULL */
     struct wrapped_command command;
     char *wrapped;      /* the program that a wrapper runs: owned; or NULL */

@@ -61,21 +61,48 @@ static bool log_pid(const char *name, uint32_t *pid)
            end && !name[end];
 }
 
-/* Remove the logs with PID in their name, or (0) the pid of any process of RECORDING. */
-static void remove_logs(const struct growing_recording *recording, uint32_t only,
-                        const char *directory, struct timespec since)
+/* A process here has PID, too, so nothing proves whose the file is. */
+static void tell_if_new(const char *path, uint32_t pid, const struct left_over_request *request)
+{
+    struct stat status;
+    if (!request->quiet && is_new(path, request->since, &status))
+        printable_line(stderr,
+                       "perfjit: left: %s: process %" PRIu32
+                       " of another pid namespace has written "
+                       "it, but process %" PRIu32 " here is another one",
+                       path, pid, pid);
+}
+
+/* The file of the process that has PID in its namespace. */
+static void remove_inner_file(const char *path, uint32_t pid,
+                              const struct left_over_request *request)
+{
+    if (live_process_goes_on(pid))
+        tell_if_new(path, pid, request);
+    else
+        remove_if_new(path, request->since);
+}
+
+/* Remove the logs with the pid of a process of RECORDING in their name, or INNER's, which is the
+ * pid in another namespace (0: none). */
+static void remove_logs(const struct growing_recording *recording, uint32_t inner,
+                        const char *directory, const struct left_over_request *request)
 {
     DIR *entries = opendir(directory);
     const struct dirent *entry;
     uint32_t pid;
     char *path;
-    while (entries && (entry = readdir(entries)))
-        if (log_pid(entry->d_name, &pid) &&
-            (only ? pid == only : growing_recording_has_pid(recording, pid)) &&
-            asprintf(&path, "%s/%s", directory, entry->d_name) >= 0) {
-            remove_if_new(path, since);
-            free(path);
-        }
+    while (entries && (entry = readdir(entries))) {
+        if (!log_pid(entry->d_name, &pid) ||
+            !(inner ? pid == inner : growing_recording_has_pid(recording, pid)) ||
+            asprintf(&path, "%s/%s", directory, entry->d_name) < 0)
+            continue;
+        if (inner)
+            remove_inner_file(path, inner, request);
+        else
+            remove_if_new(path, request->since);
+        free(path);
+    }
     if (entries)
         closedir(entries);
 }
@@ -86,18 +113,9 @@ static void remove_inner(const struct growing_recording *recording, uint32_t pid
                          const char *directory, const struct left_over_request *request)
 {
     char path[64];
-    struct stat status;
     snprintf(path, sizeof path, "/tmp/perf-%" PRIu32 ".map", pid);
-    if (!live_process_goes_on(pid)) {
-        remove_if_new(path, request->since);
-        remove_logs(recording, pid, directory, request->since);
-    } else if (!request->quiet) {
-        printable_line(stderr,
-                       "perfjit: left: what process %" PRIu32 " of another pid namespace wrote "
-                       "beside its dump, in %s%s%s: that is another process here",
-                       pid, directory, is_new(path, request->since, &status) ? ", and " : "",
-                       is_new(path, request->since, &status) ? path : "");
-    }
+    remove_inner_file(path, pid, request);
+    remove_logs(recording, pid, directory, request);
 }
 
 static void remove_inner_dump(const struct growing_recording *recording,
@@ -130,7 +148,7 @@ static void remove_dump(const struct growing_recording *recording, const struct 
         remove_if_new(dump->path, request->since);
     else if (pid)
         remove_inner_dump(recording, dump, pid, directory, request);
-    remove_logs(recording, 0, directory, request->since);
+    remove_logs(recording, 0, directory, request);
     free(directory);
 }
 
@@ -255,7 +273,7 @@ void left_over_remove(struct growing_recording *recording, const struct left_ove
     forget_all_kept(recording, request->dumps, RUNS_MOST);
     for (size_t i = 0; i < recording->dump_count; i++)
         remove_dump(recording, &recording->dumps[i], request);
-    remove_logs(recording, 0, ".", request->since);
+    remove_logs(recording, 0, ".", request);
     for (uint32_t pid = 0; recording->pids && pid < GROWING_PIDS; pid++) {
         if (!growing_recording_has_pid(recording, pid))
             continue;

@@ -34,7 +34,7 @@
 #include <unistd.h>
 
 enum { EXIT_DONE = 0, EXIT_FAILED = 1, EXIT_SKIPPED = 3, EXIT_SIGNAL = 128, EXIT_NOT_FOUND = 127 };
-enum { RAW_MOST = 100, TRY_SECONDS = 10, NAME_BYTES = 80 };
+enum { RAW_MOST = 100, TRY_SECONDS = 10, NAME_BYTES = 80, NAMES_BYTES = 256 };
 
 /* ---- What is set ---- */
 
@@ -216,19 +216,36 @@ static bool left_out(const struct record_run *run, const struct runtime *runtime
     return error;
 }
 
-/* A shell, make, or a program of one's own may start any runtime. */
-static int add_all_runtimes(struct record_run *run, struct findings *findings)
+/* Set the switches of all but KNOWN, whose are set (NULL: none are), and list their NAMES. */
+static int add_started_runtimes(struct record_run *run, const struct runtime *known,
+                                char names[NAMES_BYTES], struct findings *findings)
 {
-    char names[256] = "";
+    *names = '\0';
     for (const struct runtime *runtime = runtimes; runtime->name; runtime++) {
         const struct runtime *inherited = runtime_inherited(runtime);
-        if (!inherited || left_out(run, inherited))
+        if (runtime == known || !inherited || left_out(run, inherited))
             continue;
         if (add_runtime(run, inherited, findings))
             return -1;
         size_t bytes = strlen(names);
-        snprintf(names + bytes, sizeof names - bytes, "%s%s", bytes ? ", " : "", runtime->name);
+        snprintf(names + bytes, NAMES_BYTES - bytes, "%s%s", bytes ? ", " : "", runtime->name);
     }
+    return 0;
+}
+
+static void tell_differences(const struct runtime *known)
+{
+    for (const struct runtime *runtime = runtimes; runtime->name; runtime++)
+        if (runtime->differs && runtime != known && runtime_inherited(runtime))
+            printable_line(stderr, "perfjit: %s: %s", runtime->name, runtime->differs);
+}
+
+/* A shell, make, or a program of one's own may start any runtime. */
+static int add_all_runtimes(struct record_run *run, struct findings *findings)
+{
+    char names[NAMES_BYTES];
+    if (add_started_runtimes(run, NULL, names, findings))
+        return -1;
     if (run->options->quiet)
         return 0;
     if (run->options->verbose)
@@ -242,9 +259,25 @@ static int add_all_runtimes(struct record_run *run, struct findings *findings)
     if (!run->options->verbose)
         return 0;
     printable_line(stderr, "perfjit: %s", run->environment.told);
-    for (const struct runtime *runtime = runtimes; runtime->name; runtime++)
-        if (runtime->differs && runtime_inherited(runtime))
-            printable_line(stderr, "perfjit: %s: %s", runtime->name, runtime->differs);
+    tell_differences(NULL);
+    return 0;
+}
+
+/* A program that embeds KNOWN, as perf and gdb embed Python, may start others as a shell does. */
+static int add_other_runtimes(struct record_run *run, const struct runtime *known,
+                              struct findings *findings)
+{
+    char names[NAMES_BYTES];
+    if (add_started_runtimes(run, known, names, findings))
+        return -1;
+    if (run->options->quiet || !run->options->verbose)
+        return 0;
+    printable_line(
+        stderr,
+        "perfjit: %s: embeds %s, and may start other runtimes: the switches of %s are in "
+        "its environment (--runtime NAME|none)",
+        run->options->words[run->program.command.at], known->name, names);
+    tell_differences(known);
     return 0;
 }
 
@@ -265,7 +298,11 @@ static int set_switches(struct record_run *run, struct findings *findings)
         return refuse_place(run, runtime, error, findings);
     if (add_runtime(run, error ? runtime->elsewhere : runtime, findings))
         return -1;
-    return run->environment.told ? tell_runtime(run, runtime, findings) : 0;
+    if (run->environment.told && tell_runtime(run, runtime, findings))
+        return -1;
+    return run->program.embeds_runtime && !options->runtime
+               ? add_other_runtimes(run, runtime, findings)
+               : 0;
 }
 
 static int set_command(struct record_run *run, struct findings *findings)
