@@ -178,8 +178,8 @@ static const struct finding_text texts[FINDING_KINDS] = {
                                  "record was lost or the recording ended before",
                                  false},
     [FINDING_SAMPLE_BROKEN] = {"sample that contradicts itself",
-                               "left out: the offset of its stack, or of the data behind its "
-                               "stack, is unknown; with --stacks keep it is passed on",
+                               "perf reads no further than to it; here it counts with its own "
+                               "address alone, and inject leaves it out where it unwinds stacks",
                                true},
     [FINDING_INHERITANCE_CUT] =
         {"process whose inherited or shared code is only partly known",

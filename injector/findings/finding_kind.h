@@ -44,10 +44,10 @@ enum finding_kind {
     FINDING_MAP_NAMES,       /* a perf map in which names have line breaks */
     FINDING_MAP_ELSEWHERE,   /* a perf map, named by hand, that has no code of its process */
     FINDING_INHERITANCE_CUT, /* too many functions have been copied to forked processes */
-    FINDING_SAMPLE_BROKEN, /* a sample whose stack is to be unwound, and that contradicts itself */
-    FINDING_IMAGE_CACHED,  /* a live process that does not see the ELF files, which are in perf's
-                              cache */
-    FINDING_IMAGE_HIDDEN,  /* the same, and they could not be put there */
+    FINDING_SAMPLE_BROKEN,   /* a sample whose fields are longer than its record */
+    FINDING_IMAGE_CACHED,    /* a live process that does not see the ELF files, which are in perf's
+                                cache */
+    FINDING_IMAGE_HIDDEN,    /* the same, and they could not be put there */
     FINDING_RECORDS_UNWRITTEN, /* records that were only in the memory of the process */
     FINDING_HISTORY_CUT,       /* a dump whose old records made room for new ones */
     FINDING_CALLERS_MISSING,   /* a sample whose deferred call chain is not there */

@@ -355,7 +355,7 @@ static int find_stack(struct profile_run *run, const struct walk_sample *asked,
     run->place = 0;
     run->moment = (struct life_moment){asked->time_ns, UINT64_MAX};
     run->walker.ip_count = 0;
-    bool whole = user_stacks_read(&sample, format, &record);
+    bool whole = perf_sample_read_stack(&sample, format, &record);
     run->to->has_long_chains |= whole && cut_chains_may_be(&sample);
     if (!whole)
         sample.chain.count = 0;

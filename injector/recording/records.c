@@ -9,6 +9,7 @@
 #include "injector/recording/perf_data/perf_time.h"
 #include "jitdump/format/byte_cursor.h"
 
+#include <inttypes.h>
 #include <stdlib.h>
 
 struct life_moment life_moment_of(const struct recorded_map *map)
@@ -151,6 +152,18 @@ bool records_any_trailer(const struct records *records, struct perf_record *reco
     return found;
 }
 
+/* perf reads no further than to a sample whose fields are longer than its record. */
+static void report_broken(const struct records *records, const struct perf_record *record,
+                          struct findings *findings)
+{
+    const struct perf_file *file = records->file;
+    struct perf_sample sample;
+    if (!perf_sample_read_stack(&sample, &file->events[perf_sample_event(file, record)].format,
+                                record))
+        report_finding(findings, FINDING_SAMPLE_BROKEN, "%s: record at 0x%" PRIx64, file->path,
+                       record->offset);
+}
+
 static int add_sample(struct records *records, uint64_t time_ns)
 {
     if (array_reserve(records->sample_times_ns, records->sample_count, records->sample_capacity))
@@ -199,7 +212,8 @@ static int sort_times(struct records *records)
     return room ? 0 : -1;
 }
 
-static int read_record(struct records *records, const struct perf_record *record)
+static int read_record(struct records *records, const struct perf_record *record,
+                       struct findings *findings)
 {
     uint64_t time_ns = 0;
     bool timed = perf_record_time(records->file, record, &time_ns);
@@ -217,6 +231,7 @@ static int read_record(struct records *records, const struct perf_record *record
     case PERF_RECORD_KSYMBOL:
         return kernel_code_take(&records->kernel_code, records->file, record);
     case PERF_RECORD_SAMPLE:
+        report_broken(records, record, findings);
         return timed ? add_sample(records, time_ns) : 0;
     case PERF_RECORD_TIME_CONV:
         read_time_conv(&records->time_conv, record);
@@ -275,7 +290,8 @@ int records_read(struct records *records, const struct perf_file *file, struct f
     struct perf_walk walk = perf_walk_begin(file);
     struct perf_record record;
     while (perf_walk_next(&walk, &record, findings)) {
-        if (read_record(records, &record) || thread_list_take(&records->threads, file, &record))
+        if (read_record(records, &record, findings) ||
+            thread_list_take(&records->threads, file, &record))
             return report_failure(findings, "out of memory");
     }
     if (records->task_count)

@@ -52,6 +52,21 @@ silent() { # TEXT COMMAND...
     silent 'perf lost' report -q --json lost.data
 }
 
+@test "samples that are longer than their records are counted and told by each command, and check does not say sound" {
+    local count what form
+    lossy torn
+    count=$(perfjit report -q --json "$sound" | jq .samples)
+    what="$(((count + 4) / 5)) x sample that contradicts itself"
+    told 3 "$what" check torn.data
+    ! grep 'sound:' said || complain "it is sound"
+    for form in --gprof '--by thread' --json; do told 3 "$what" report $form torn.data; done
+    told 3 "$what" export -f folded -o out.folded torn.data
+    told 3 "$what" flamegraph -o page.html torn.data
+    told 3 "$what" inject -i torn.data -o out.data
+    told 3 "$what" report out.data
+    [ "$(perfjit report -q --json torn.data | jq .samples)" = "$count" ]
+}
+
 @test "what nobody lost is not told: a sound recording, and samples that the user's own filter left out" {
     local data
     lossy filtered

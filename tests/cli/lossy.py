@@ -3,6 +3,7 @@
 lost        perf lost records and samples
 filtered    the user's own filter left samples out
 deep        chains of 127 frames for every second sample, of 3 for the others, which end elsewhere
+torn        chains of 3 frames, but every fifth sample says that it has a thousand
 waited      a second event, offcpu-time of perf 6.16: one sample of 0.7 s, at the address in the file OUTPUT.at, which one of the
             samples has, and of that one's thread
 long        attributes of 144 bytes, as of perf 7.2
@@ -66,6 +67,11 @@ elif form == "deep":
         ip = struct.unpack_from("<Q", records[i], 8)[0]
         chain = [ip] * 126 + [0x1000] if k % 2 else [ip, ip, 0x2000]
         body = struct.pack("<QQ", 1 + len(chain), 2**64 - 512) + struct.pack("<%dQ" % len(chain), *chain)
+        records[i] = record(SAMPLE, 2, records[i][8:] + body)
+elif form == "torn":
+    struct.pack_into("<Q", attr, 24, sample_type | CALLCHAIN)
+    for k, i in enumerate(samples):
+        body = struct.pack("<4Q", 1000 if k % 5 == 0 else 3, 2**64 - 512, struct.unpack_from("<Q", records[i], 8)[0], 0x2000)
         records[i] = record(SAMPLE, 2, records[i][8:] + body)
 elif form == "waited":
     waits = bytearray(attr)

@@ -189,7 +189,7 @@ static void read_record(struct byte_cursor *cursor, bool has_stack)
         return;
     check_parts(&record, &format);
     check_stack(&record, &format);
-    if (!user_stacks_read(&sample, &format, &record))
+    if (!perf_sample_read_stack(&sample, &format, &record))
         return;
     promise(perf_sample_user_entry(&sample) <= sample.chain.count,
             "the kernel's part is a part of the chain");

@@ -85,7 +85,7 @@ static int put_chain_of(size_t count, struct byte_sink *sink)
 static size_t most_frames(void)
 {
     struct perf_sample sample;
-    assert_true(user_stacks_read(&sample, &event.format, &record));
+    assert_true(perf_sample_read_stack(&sample, &event.format, &record));
     return user_stacks_most_frames(&sample);
 }
 

@@ -237,6 +237,34 @@ static void test_times_that_are_far_apart_are_none(void **state)
     close_it();
 }
 
+/* A busy machine parts a page fault from all else.  The many samples that have times keep them. */
+static void test_one_sample_in_ten_may_be_far_from_all_times(void **state)
+{
+    (void)state;
+    begin(WITH, WITHOUT);
+    for (uint64_t ms = 1; ms <= 9; ms++)
+        put_sample(TIMED, 1, 0, ms * MS);
+    put_sample(UNTIMED, 1, 0, 0);
+    put_sample(TIMED, 1, 0, 3000 * MS);
+    open_it();
+    EXPECT_TIMES(1 * MS, 2 * MS, 3 * MS, 4 * MS, 5 * MS, 6 * MS, 7 * MS, 8 * MS, 9 * MS, 9 * MS,
+                 3000 * MS);
+    assert_int_equal(findings.count[FINDING_TIMES_GUESSED], 1);
+    assert_int_equal(findings.count[FINDING_TIMES_ABSENT], 0);
+    close_it();
+}
+
+/* perf stat record: counts, and no samples whose names could suffer. */
+static void test_a_recording_without_samples_needs_no_times(void **state)
+{
+    (void)state;
+    begin(WITHOUT, 0);
+    profile_map(&profile, PERF_RECORD_MMAP2, 0, 0x5000, 0x1000, "//anon", 0);
+    open_it();
+    assert_int_equal(findings.count[FINDING_TIMES_ABSENT], 0);
+    close_it();
+}
+
 static void put_stack_sample(size_t bytes)
 {
     size_t start = profile_begin_record(&profile, PERF_RECORD_SAMPLE, PERF_MISC_USER);
@@ -297,6 +325,8 @@ int main(void)
         cmocka_unit_test(test_without_times_a_round_begins_with_maps_and_ends_with_exits),
         cmocka_unit_test(test_what_perf_tells_of_running_processes_keeps_no_time),
         cmocka_unit_test(test_times_that_are_far_apart_are_none),
+        cmocka_unit_test(test_one_sample_in_ten_may_be_far_from_all_times),
+        cmocka_unit_test(test_a_recording_without_samples_needs_no_times),
         cmocka_unit_test(test_the_largest_sample_there_is_gets_a_time),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -209,6 +209,14 @@ bool perf_sample_read(struct perf_sample *sample, const struct sample_format *fo
     return !cursor.failed;
 }
 
+bool perf_sample_read_stack(struct perf_sample *sample, const struct sample_format *format,
+                            const struct perf_record *record)
+{
+    return perf_sample_read(sample, format, record,
+                            sample_type_has_stack(format->sample_type) ? SAMPLE_STACK_USER
+                                                                       : SAMPLE_BRANCH_STACK);
+}
+
 /* ---- Whose a sample is ---- */
 
 /* Read RECORD into *SAMPLE if it is one of a thread that waited. */

@@ -82,6 +82,10 @@ uint32_t perf_sample_event(const struct perf_file *file, const struct perf_recor
 bool perf_sample_read(struct perf_sample *sample, const struct sample_format *format,
                       const struct perf_record *record, enum sample_field last);
 
+/* The same as far as its stack; without a stack, up to the fields in front of the registers. */
+bool perf_sample_read_stack(struct perf_sample *sample, const struct sample_format *format,
+                            const struct perf_record *record);
+
 /* The process and address of a sample (IP NULL: not wanted). Returns false if RECORD is not a
  * SAMPLE, or does not contain them. */
 bool perf_record_sample(const struct perf_file *file, const struct perf_record *record,

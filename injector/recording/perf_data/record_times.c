@@ -19,7 +19,7 @@ enum {
 
 #define NOT_TOLD UINT32_MAX
 #define NEAR_NS  UINT64_C(10000000)
-#define FAR_PART 10 /* one in so many may be further away */
+#define FAR_PART 10 /* one sample in so many may be further away */
 
 /* What a record tells of its time, and of the buffer that it came through. */
 struct told {
@@ -53,10 +53,10 @@ struct giving {
     size_t round_count, round_capacity;
     struct beginning *beginnings; /* by process, then in file order */
     size_t beginning_count, beginning_capacity;
-    size_t before_all; /* so many records were written before the recording began */
-    bool has_times;    /* some record has a time, and most samples have such records nearby */
-    size_t asking;     /* samples without a time */
-    uint8_t *record;   /* room for one */
+    size_t before_all;      /* so many records were written before the recording began */
+    bool has_times;         /* some record has a time, and most samples have one, or one nearby */
+    size_t samples, asking; /* all, and those without a time */
+    uint8_t *record;        /* room for one */
 };
 
 /* ---- What is there ---- */
@@ -77,6 +77,7 @@ static void tell_sample(struct giving *giving, const struct perf_record *record,
         giving->has_times |= told->time_ns != 0;
     else
         told->asks = true;
+    giving->samples++;
     giving->asking += told->asks;
 }
 
@@ -210,8 +211,9 @@ static void find_next_times(struct giving *giving)
 
 /* ---- Which time ---- */
 
-/* Whether most samples without a time lie between two times that are close to each other.  If not,
- * too much may have happened meanwhile: a function was compiled, and another one freed. */
+/* Whether most samples have a time, or lie between two times that are close to each other.  If not,
+ * too much may have happened meanwhile: a function was compiled, and another one freed.  A few page
+ * faults that are far from all else do not take the others' times away. */
 static bool are_near(const struct giving *giving)
 {
     const struct told *before = NULL;
@@ -225,7 +227,7 @@ static bool are_near(const struct giving *giving)
         if (told->time_ns)
             before = told;
     }
-    return far <= giving->asking / FAR_PART;
+    return far <= giving->samples / FAR_PART;
 }
 
 static bool is_one_buffer(const struct told *a, const struct told *b)
@@ -442,7 +444,7 @@ static int begin(struct giving *giving)
 
 static void report(const struct giving *giving)
 {
-    if (!giving->has_times)
+    if (!giving->has_times && giving->samples)
         report_finding(giving->findings, FINDING_TIMES_ABSENT, "%s", giving->file->path);
     else if (giving->asking)
         report_finding(giving->findings, FINDING_TIMES_GUESSED, "%s: %zu sample%s",

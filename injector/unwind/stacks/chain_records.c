@@ -75,7 +75,7 @@ int chain_record_put(struct user_stacks *stacks, const struct perf_record *recor
     uint32_t chain = is_known ? stacks->chains[stacks->next++] : 0;
     if (!chain && !sample_type_has_stack(format->sample_type))
         return 0;
-    if (!user_stacks_read(&sample, format, record))
+    if (!perf_sample_read_stack(&sample, format, record))
         return -1; /* which has been reported */
     return put_sample(stacks, &sample, chain, first, sink) ? 1 : -1;
 }

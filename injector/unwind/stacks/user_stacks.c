@@ -6,7 +6,6 @@
 #include "injector/recording/host/recording_host.h"
 #include "injector/unwind/addresses/life_walk.h"
 
-#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -43,14 +42,6 @@ bool user_stacks_want(const struct user_stacks *stacks, const struct sample_form
 {
     return sample_type_has_stack(format->sample_type) ||
            (stacks->options.calls && sample_format_has_chain_alone(format));
-}
-
-bool user_stacks_read(struct perf_sample *sample, const struct sample_format *format,
-                      const struct perf_record *record)
-{
-    return perf_sample_read(sample, format, record,
-                            sample_type_has_stack(format->sample_type) ? SAMPLE_STACK_USER
-                                                                       : SAMPLE_BRANCH_STACK);
 }
 
 size_t user_stacks_most_frames(const struct perf_sample *sample)
@@ -141,11 +132,8 @@ static int visit(void *context, const struct walk_sample *asked, const struct ad
     struct perf_record record = perf_record_at(run->records->file, asked->offset);
     const struct sample_format *format = format_of(run->records->file, &record);
     struct perf_sample sample;
-    if (!user_stacks_read(&sample, format, &record)) {
-        report_finding(run->findings, FINDING_SAMPLE_BROKEN, "%s: record at 0x%" PRIx64,
-                       run->records->file->path, record.offset);
-        return 0;
-    }
+    if (!perf_sample_read_stack(&sample, format, &record))
+        return 0; /* records_read has reported it */
     if (!sample_type_has_stack(format->sample_type))
         return visit_chain(stacks, asked, &sample, space);
     enum stack_end end =

@@ -47,11 +47,6 @@ struct user_stacks {
 /* Whether samples of FORMAT may get another chain. */
 bool user_stacks_want(const struct user_stacks *stacks, const struct sample_format *format);
 
-/* Read RECORD, a SAMPLE of FORMAT, as far as its stack; without a stack, up to the fields in front
- * of the registers.  Returns false if it is not valid. */
-bool user_stacks_read(struct perf_sample *sample, const struct sample_format *format,
-                      const struct perf_record *record);
-
 /* How many frames a record can have room for in the place of SAMPLE's chain, registers and stack.
  */
 size_t user_stacks_most_frames(const struct perf_sample *sample);
