@@ -157,7 +157,7 @@ END
 bound "100 000 functions: image layout, times faster than perf inject 6.1" "$(ratio_of inject_100000_perfjit-image_vs_perf-inject)" ">=" 200
 bound "the same in CPU time" "$(ratio_of inject_100000_perfjit-image_vs_perf-inject_cpu)" ">=" 200
 bound "100 000 functions: image layout, times the floor" "$(inverse "$(ratio_of inject_100000_perfjit-image_vs_floor)")" "<=" 3
-printf '| the same in CPU time, which two threads share | – | %s | |\n' "$(inverse "$(ratio_of inject_100000_perfjit-image_vs_floor_cpu)")"
+printf '| the same in CPU time | – | %s | |\n' "$(inverse "$(ratio_of inject_100000_perfjit-image_vs_floor_cpu)")"
 bound "100 000 functions: function layout, times faster than perf inject 6.1" "$(ratio_of inject_100000_perfjit-function_vs_perf-inject)" ">=" 3
 bound "time per function, ${sizes##* } functions against ${sizes%% *}, on the clock" "$(growth 4)" "<=" 1.5
 bound "the same in CPU time" "$(growth 5)" "<=" 1.5

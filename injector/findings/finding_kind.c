@@ -217,6 +217,5 @@ const struct no_dump_reason no_dump_reasons[NO_DUMP_REASONS] = {
     {FINDING_MAP_UNUSABLE, ""},
     {FINDING_MAP_NOT_OURS, "; to use it all the same, name it with --perf-map FILE"},
     {FINDING_MAP_ELSEWHERE, "; it is the map of another process, or of another run"},
-    {FINDING_MAP_STALE, ""},
     {FINDING_MAP_LINES, "; there is no other map, and no dump"},
 };

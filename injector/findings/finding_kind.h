@@ -71,7 +71,7 @@ struct no_dump_reason {
     enum finding_kind kind;
     const char *remedy;
 };
-enum { NO_DUMP_REASONS = 12 };
+enum { NO_DUMP_REASONS = 11 };
 extern const struct no_dump_reason no_dump_reasons[NO_DUMP_REASONS];
 
 #endif

@@ -95,6 +95,14 @@ whole() {
         jit_frames $name.json >$name.got
         same $name.got chain
     done
+    # A perf map that an earlier process left behind is no loss.
+    map=/tmp/perf-$(cat frame.pid).map
+    echo '1000 10 elsewhere' >"$map"
+    touch -r frame.core "$map"
+    run --separate-stderr perfjit bt frame.core
+    rm "$map"
+    exits 0
+    says "1 x perf map of an earlier process with the same pid" "of its 1 function only 0 lie"
     perfjit bt frame.core >text
     grep -E '^#7 .* tj::c \[tier1\]\+0x[0-9a-f]+ at .*/chain.tj:7 \[JIT\]$' text
     grep -E '^#[0-9]+ .* main\+0x[0-9a-f]+ at examples/tinyjit/main.c:[0-9]+ \[tinyjit\]$' text

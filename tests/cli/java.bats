@@ -96,7 +96,7 @@ sound() { # NAME: every sample in JIT code has a name
     run --separate-stderr perfjit record -g dwarf -o whole -p $pid --duration 2
     exits 0
     says "$pid: logs its JIT code to "
-    [[ $stderr != *"perf map"* ]] || complain "$stderr"
+    [[ $(grep -v 'earlier' <<<"$stderr") != *"perf map"* ]] || complain "$stderr" # that of an earlier process may be in /tmp
     sound whole
     perf script -i whole.perf.data -F ip,sym | awk -v RS= '/Work\./ { all++; if ($0 !~ /(start_thread|clone3?|_start)[^\n]*$/) cut++ }
         END { print all + 0, cut + 0; exit all < 50 || cut * 50 > all }' || complain "stacks, and those that end early"

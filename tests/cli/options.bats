@@ -310,8 +310,10 @@ long_run() {
     on_terminal "${slowly[@]}" inject --layout function -i long/perf.data >shown
     grep -qE 'perfjit: writing: [0-9]+ functions, [0-9]+ MB/s, [0-9]+ s left' shown
     [ "$(grep -c 's left' shown)" -gt 3 ]
-    # The last line that is drawn is wiped before the summary is written.
-    grep . shown | tail -1 | grep -qE $'^\e\\[Kperfjit: .*700 functions in 700 images'
+    # The last line that is drawn is wiped before the findings and the summary are written.
+    grep . shown | sed '1,/s left/d' | grep -v 's left' >after
+    head -1 after | grep -qE $'^\e\\[Kperfjit: '
+    tail -1 after | grep -q '700 functions in 700 images'
 }
 
 # bats test_tags=all

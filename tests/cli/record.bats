@@ -470,6 +470,12 @@ jvm() {
 @test "a JVM that is killed, or goes on, has not written its perf map: how it does is said" {
     record_it 0 --runtime none -- python3 -c "$(jvm 'os.kill(os.getpid(), 9)')"
     says "no JIT code was logged: the JVM of process " " was ended without a perf map: " " Compiler.perfmap"
+    # Nor is the map of an earlier process with its pid one of its own: the run leaves it, as it was there before.
+    # shellcheck disable=SC2016 # for the inner shell
+    record_it 0 --runtime none -- sh -c 'echo "110000000 10 elsewhere" >/tmp/perf-$$.map; touch -d 2001-01-01 /tmp/perf-$$.map; exec python3 -c "$1"' \
+        sh "$(jvm 'os.kill(os.getpid(), 9)')"
+    says "1 x perf map of an earlier process" "is older" " was ended without a perf map: "
+    rm -f "$(sed -nE 's|^perfjit: +(/tmp/perf-[0-9]+\.map): is older.*|\1|p' <<<"$stderr")"
     # The command is ended with it.
     record_it 0 --runtime none -- sh -c 'python3 -c "$1" & until grep -q libjvm.so /proc/$!/maps; do sleep 0.01; done; kill -9 $!; wait $!; kill -9 $$' \
         sh "$(jvm 'while True: time.sleep(0.01)')"

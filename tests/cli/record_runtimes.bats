@@ -386,6 +386,12 @@ END
     await_use $pid 200
     record_it 3 -p $pid --duration 0.3 # no sample in JIT code has a name
     says "perfjit: -p $pid: is node and logs no JIT code, so its functions get no names. It would have to be started with NODE_OPTIONS='--perf-prof --interpreted-frames-native-stack --perf-basic-prof'"
+    # A perf map that an earlier process with the pid left behind is none of its own.
+    echo '110000000 10 elsewhere' >/tmp/perf-$pid.map
+    touch -d 2001-01-01 /tmp/perf-$pid.map
+    record_it 3 -p $pid --duration 0.3
+    says "perfjit: -p $pid: is node and logs no JIT code" "of process $pid (node): no dump and no perf map"
+    rm /tmp/perf-$pid.map
     record_it 3 --runtime none -p $pid --duration 0.3
     [[ $stderr != *"have to be started"* ]] || complain "$stderr"
     kill $pid

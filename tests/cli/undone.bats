@@ -107,10 +107,12 @@ at_all_moments() {
     "$BUILD/perfjit" record -q -o r -p $served >/dev/null 2>../said 3>&- &
     run=$!
     await grep -q 'jit-.*\.dump' /proc/$served/maps
-    keeper=$(pgrep -P $run -x keeper)
-    await sh -c "pgrep -P $run -x perf >/dev/null"
+    await sh -c "pgrep -P $run -x keeper >keeper && pgrep -P $run -x perf >/dev/null"
+    keeper=$(cat keeper)
+    rm keeper
     kill -KILL $keeper $run
     wait $run || :
+    await sh -c "! grep -qs '^State:.[^ZX]' /proc/$keeper/status" # it has the list as long as it lives
     [ -n "$(left)" ]
     "$BUILD/perfjit" record -q -o s -- true || :
     found=$(left)

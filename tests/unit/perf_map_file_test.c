@@ -251,16 +251,16 @@ static void test_where_there_is_a_file(void **state)
 {
     char here[96];
     (void)state;
-    assert_false(perf_map_file_is_there(&search, nobody));
+    assert_false(perf_map_file_is_there(&search, nobody, 0));
     write_map("1000 10 f\n");
-    assert_true(perf_map_file_is_there(&search, nobody));
-    assert_false(perf_map_file_is_there(&search, nobody + 1));
+    assert_true(perf_map_file_is_there(&search, nobody, 0));
+    assert_false(perf_map_file_is_there(&search, nobody + 1, 0));
     snprintf(here, sizeof here, "/tmp/perf-%" PRIu32 ".map", nobody);
     assert_int_equal(rename(map_path, here), 0);
     search.root = NULL;
-    bool on_this_machine = perf_map_file_is_there(&search, nobody);
+    bool on_this_machine = perf_map_file_is_there(&search, nobody, 0);
     strcpy(search.host.name, "another");
-    bool on_another = perf_map_file_is_there(&search, nobody);
+    bool on_another = perf_map_file_is_there(&search, nobody, 0);
     assert_int_equal(remove(here), 0);
     assert_true(on_this_machine);
     assert_false(on_another);
@@ -282,6 +282,8 @@ static void test_older_than_the_process(void **state)
     find(search.host.perf_ns + NS_PER_S / 2);
     assert_non_null(table);
     assert_int_equal(findings_lost(&findings), 0);
+    assert_true(perf_map_file_is_there(&search, nobody, search.host.perf_ns + NS_PER_S / 2));
+    assert_false(perf_map_file_is_there(&search, nobody, search.host.perf_ns + 3600 * NS_PER_S));
     find(search.host.perf_ns + 3600 * NS_PER_S);
     assert_refused(FINDING_MAP_STALE, "is older, by 3");
 }

@@ -177,7 +177,8 @@ static bool is_silent(const struct collector *collector, uint32_t life)
 static enum sample_cause cause_of_life(const struct collector *collector, uint32_t life)
 {
     const struct jit_process *source = source_of(collector, life);
-    uint32_t pid = collector->lives->items[life].pid;
+    const struct process_life *item = &collector->lives->items[life];
+    uint32_t pid = item->pid;
     enum sample_cause cause;
     if (find_refusal(collector, life, &cause))
         return cause;
@@ -187,8 +188,8 @@ static enum sample_cause cause_of_life(const struct collector *collector, uint32
         return CAUSE_INJECTED;
     if (dump_is_nearby(collector->question->records->file->path, pid))
         return CAUSE_NO_MARKER;
-    bool has_map =
-        !collector->question->no_perf_map && perf_map_file_is_there(&collector->maps, pid);
+    bool has_map = !collector->question->no_perf_map &&
+                   perf_map_file_is_there(&collector->maps, pid, item->begin.time_ns);
     if (has_map)
         return CAUSE_MAP_REFUSED;
     return is_silent(collector, life) ? CAUSE_NO_MEANS : CAUSE_NO_DUMP;

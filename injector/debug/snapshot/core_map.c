@@ -32,8 +32,10 @@ static bool is_foreign(const struct stat *map, const struct stat *core, char *ca
     return true;
 }
 
+/* Whether most of TABLE's functions lie elsewhere; then CAUSE and KIND are set.  If all do, an
+ * earlier process had the pid, and nothing is lost. */
 static bool is_elsewhere(const struct snapshot *snapshot, const struct perfmap_table *table,
-                         char *cause)
+                         char *cause, enum finding_kind *kind)
 {
     size_t count, inside = 0;
     const struct perfmap_entry *entries = perfmap_entries(table, &count);
@@ -44,6 +46,7 @@ static bool is_elsewhere(const struct snapshot *snapshot, const struct perfmap_t
     snprintf(cause, CAUSE_BYTES,
              "of its %zu function%s only %zu lie%s in executable memory of the core", count,
              plural(count), inside, verb_ending(inside));
+    *kind = inside ? FINDING_MAP_NOT_OURS : FINDING_MAP_STALE;
     return 2 * inside < count;
 }
 
@@ -54,6 +57,7 @@ static bool is_refused(const char *path, const struct stat *status, const struct
     char cause[CAUSE_BYTES];
     struct stat core;
     struct perfmap_table *table = NULL;
+    enum finding_kind kind;
     bool refused = true;
     if (stat(snapshot->path, &core))
         report_finding(findings, FINDING_MAP_NOT_OURS, "%s: the core can't be looked at", path);
@@ -61,8 +65,8 @@ static bool is_refused(const char *path, const struct stat *status, const struct
         report_finding(findings, FINDING_MAP_NOT_OURS, "%s: %s", path, cause);
     else if (perfmap_read(&table, path, cause, sizeof cause))
         report_finding(findings, FINDING_MAP_UNUSABLE, "%s", cause);
-    else if (is_elsewhere(snapshot, table, cause))
-        report_finding(findings, FINDING_MAP_NOT_OURS, "%s: %s", path, cause);
+    else if (is_elsewhere(snapshot, table, cause, &kind))
+        report_finding(findings, kind, "%s: %s", path, cause);
     else
         refused = false;
     perfmap_free(table);

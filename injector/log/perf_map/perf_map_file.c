@@ -178,6 +178,11 @@ static bool is_this_machines(const struct perf_map_search *search)
     return search->root || recording_host_is_here(&search->host);
 }
 
+bool perf_map_file_is_older(const struct stat *status, uint64_t began_wall_ns)
+{
+    return stat_ns(status->st_mtim) + CLOCK_SLACK_NS < began_wall_ns;
+}
+
 /* Whether the map with STATUS was left by an earlier process with the pid of the one that began at
  * BEGAN_NS; then CAUSE is set.  LIVE: the process, or NULL. */
 static bool is_stale(const struct perf_map_search *search, const struct stat *status,
@@ -186,7 +191,7 @@ static bool is_stale(const struct perf_map_search *search, const struct stat *st
     uint64_t began_wall_ns = live ? live->started_wall_ns : 0;
     if (began_ns && search->host.has_wall_clock)
         began_wall_ns = recording_host_wall_ns(&search->host, began_ns);
-    if (!is_this_machines(search) || stat_ns(status->st_mtim) + CLOCK_SLACK_NS >= began_wall_ns)
+    if (!is_this_machines(search) || !perf_map_file_is_older(status, began_wall_ns))
         return false;
     snprintf(cause, CAUSE_BYTES,
              "is older, by %" PRIu64 " s, than the process: it was left by an earlier one with "
@@ -302,8 +307,9 @@ int perf_map_file_find(struct perfmap_table **table, char **path,
 }
 
 /* Another machine's map is not in this one's /tmp. */
-bool perf_map_file_is_there(const struct perf_map_search *search, uint32_t pid)
+bool perf_map_file_is_there(const struct perf_map_search *search, uint32_t pid, uint64_t began_ns)
 {
+    char cause[CAUSE_BYTES];
     struct live_process process;
     const struct live_process *live = find_live(search, pid, &process);
     int places = recording_host_is_here(&search->host) ? PLACES : PLACE_TMP;
@@ -312,7 +318,8 @@ bool perf_map_file_is_there(const struct perf_map_search *search, uint32_t pid)
         bool applies;
         struct stat status;
         char *path = path_in((enum place)place, search, pid, live, &applies);
-        found = path && lstat(path, &status) == 0;
+        found =
+            path && lstat(path, &status) == 0 && !is_stale(search, &status, live, began_ns, cause);
         free(path);
     }
     return found;

@@ -23,6 +23,8 @@
 #include "injector/recording/records.h"
 #include "perfmap/perfmap.h"
 
+#include <sys/stat.h>
+
 /* Known facts before any map is looked for. */
 struct perf_map_search {
     const struct records *records;
@@ -43,8 +45,13 @@ int perf_map_file_find(struct perfmap_table **table, char **path,
                        const struct perf_map_search *search, uint32_t pid, uint64_t began_ns,
                        struct findings *findings);
 
-/* Whether there is a file where that map may be; it may be one that can't be used. */
-bool perf_map_file_is_there(const struct perf_map_search *search, uint32_t pid);
+/* Whether there is a file where that map may be, but for one that an earlier process left; it may
+ * be one that can't be used. */
+bool perf_map_file_is_there(const struct perf_map_search *search, uint32_t pid, uint64_t began_ns);
+
+/* Whether the map with STATUS was written last before its process began, at BEGAN_WALL_NS on the
+ * wall clock: an earlier process with the same pid left it. */
+bool perf_map_file_is_older(const struct stat *status, uint64_t began_wall_ns);
 
 /* Read the map PATH, which was given with --perf-map.  Returns 0, or -1 with the failure text set.
  */

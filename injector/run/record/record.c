@@ -11,6 +11,7 @@
 #include "injector/inject/image/earlier_result.h"
 #include "injector/inject/inject.h"
 #include "injector/log/jitdump/dump_name.h"
+#include "injector/log/perf_map/perf_map_file.h"
 #include "injector/log/spans/kept_spans.h"
 #include "injector/recording/host/live_process.h"
 #include "injector/run/program/start_place.h"
@@ -416,18 +417,19 @@ static bool is_dump(const char *path, void *context)
     return jit_dump_has_name(path);
 }
 
-/* Whether PID has mapped a dump, or has a perf map. */
+/* Whether PID has mapped a dump, or has a perf map that no earlier process with its pid left. */
 static bool logs(pid_t pid)
 {
     char path[LIVE_ROOT_BYTES + 32], root[LIVE_ROOT_BYTES];
     struct live_process live;
+    struct stat status;
     if (program_has_mapped(pid, is_dump, NULL))
         return true;
     if (!live_process_read(&live, (uint32_t)pid, UINT64_MAX))
         return false;
     snprintf(path, sizeof path, "%s/tmp/perf-%" PRIu32 ".map",
              live_process_root(root, (uint32_t)pid), live.namespace_pid);
-    return access(path, F_OK) == 0;
+    return stat(path, &status) == 0 && !perf_map_file_is_older(&status, live.started_wall_ns);
 }
 
 /* What a process of RUNTIME would have to be started with. */
