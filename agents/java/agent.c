@@ -18,6 +18,7 @@
 #include "jitdump/interpreted.h"
 #include "jitdump/jitdump.h"
 
+#include <dlfcn.h>
 #include <jvmti.h>
 #include <pthread.h>
 #include <stdatomic.h>
@@ -32,6 +33,9 @@ enum { POLL_MS = 50, END_MS = 1000, FINISH_MS = 500 };
 /* A walk through the code heaps finds code that ran before: readers let it have run for a second.
  * With many methods there, walks are fewer, and take that part of a processor. */
 enum { WALK_MS = 200, WALK_PART = 500 };
+
+/* A class that is being redefined is so for some ms. */
+enum { OLD_LOOKS = 10 };
 
 #define NS_OF_MS UINT64_C(1000000)
 
@@ -54,7 +58,9 @@ static struct agent {
     struct interpreter_layout layout;
     struct watched_methods watched;
     atomic_bool interprets;          /* the layout is known */
-    bool is_measured, wants_methods; /* the agent's thread's */
+    bool is_measured, wants_methods; /* the agent's thread's, as this: */
+    unsigned old_looks;              /* for old methods, that are left */
+    bool expects_redefined;          /* the event is on */
 } agent = {.lock = PTHREAD_MUTEX_INITIALIZER,
            .untold.lock = PTHREAD_MUTEX_INITIALIZER,
            .watched.lock = PTHREAD_MUTEX_INITIALIZER};
@@ -323,6 +329,56 @@ static void log_interpreter(void)
     jd_add_interpreter(agent.dump, &interpreter);
 }
 
+/* A class may be redefined more often than the agent's thread gets a processor.  When that begins,
+ * the methods that it had up to then are still there. */
+static void JNICALL on_class_file(jvmtiEnv *jvmti, JNIEnv *jni, jclass redefined, jobject loader,
+                                  const char *name, jobject domain, jint size,
+                                  const unsigned char *bytes, jint *new_size,
+                                  unsigned char **new_bytes)
+{
+    (void)jvmti;
+    (void)jni;
+    (void)loader;
+    (void)name;
+    (void)domain;
+    (void)size;
+    (void)bytes;
+    (void)new_size;
+    (void)new_bytes;
+    if (!redefined || !atomic_load(&agent.interprets) || !begin_use())
+        return;
+    const struct interpreted_methods methods = methods_to_log();
+    if (jitdump_is_on(agent.dump))
+        interpreted_methods_add_again(&methods, redefined);
+    end_use();
+}
+
+/* The event comes for each class that is loaded, too, so it is on only where classes have been
+ * redefined, or may well be. */
+static void expect_redefined(void)
+{
+    const jvmtiCapabilities wanted = {.can_generate_all_class_hook_events = 1,
+                                      .can_retransform_classes = 1}; /* else it is not told */
+    agent.expects_redefined = true;
+    if ((*agent.jvmti)->AddCapabilities(agent.jvmti, &wanted) == JVMTI_ERROR_NONE)
+        (*agent.jvmti)
+            ->SetEventNotificationMode(agent.jvmti, JVMTI_ENABLE, JVMTI_EVENT_CLASS_FILE_LOAD_HOOK,
+                                       NULL);
+}
+
+static bool has_redefiner(void)
+{
+    static const char *const libraries[] = {"libinstrument.so", "libjdwp.so"};
+    for (size_t i = 0; i < sizeof libraries / sizeof *libraries; i++) {
+        void *library = dlopen(libraries[i], RTLD_LAZY | RTLD_NOLOAD);
+        if (library) {
+            dlclose(library);
+            return true;
+        }
+    }
+    return false;
+}
+
 /* By the agent's thread, when events are on: a class that is prepared from then on is told of by
  * its event, and perhaps here as well. */
 static void log_methods(JNIEnv *jni)
@@ -339,10 +395,20 @@ static void log_methods(JNIEnv *jni)
     }
     if (!atomic_load(&agent.interprets))
         return;
+    if (has_redefiner())
+        expect_redefined();
     const struct interpreted_methods methods = methods_to_log();
     log_interpreter();
     interpreted_methods_add_all(&methods, jni, goes_on);
-    interpreted_methods_add_obsolete(&methods, jni);
+    agent.old_looks = OLD_LOOKS;
+}
+
+static void look_for_old(JNIEnv *jni)
+{
+    const struct interpreted_methods methods = methods_to_log();
+    agent.old_looks--;
+    if (interpreted_methods_add_old(&methods, jni))
+        agent.old_looks = 0;
 }
 
 static void look_for_redefined(JNIEnv *jni)
@@ -350,7 +416,8 @@ static void look_for_redefined(JNIEnv *jni)
     if (!atomic_load(&agent.interprets) || !jitdump_is_on(agent.dump))
         return;
     const struct interpreted_methods methods = methods_to_log();
-    interpreted_methods_add_redefined(&methods, jni);
+    if (interpreted_methods_add_redefined(&methods, jni) && !agent.expects_redefined)
+        expect_redefined();
 }
 
 /* ---- Code without events ---- */
@@ -395,6 +462,10 @@ static void poll_dump(void)
     if (!atomic_load(&agent.logs) || jitdump_is_on(agent.dump))
         return;
     set_events(JVMTI_DISABLE);
+    (*agent.jvmti)
+        ->SetEventNotificationMode(agent.jvmti, JVMTI_DISABLE, JVMTI_EVENT_CLASS_FILE_LOAD_HOOK,
+                                   NULL);
+    agent.expects_redefined = false;
     pthread_mutex_lock(&agent.lock);
     code_table_free(&agent.table);
     pthread_mutex_unlock(&agent.lock);
@@ -412,6 +483,8 @@ static void JNICALL serve(jvmtiEnv *jvmti, JNIEnv *jni, void *user)
         walk();
         if (agent.wants_methods)
             log_methods(jni);
+        if (agent.old_looks)
+            look_for_old(jni);
         look_for_redefined(jni);
         end_use();
         wait_ms(POLL_MS);
@@ -468,7 +541,8 @@ static bool take_jvmti(JavaVM *vm)
                                            .CompiledMethodLoad = on_load,
                                            .CompiledMethodUnload = on_unload,
                                            .DynamicCodeGenerated = on_dynamic_code,
-                                           .ClassPrepare = on_class};
+                                           .ClassPrepare = on_class,
+                                           .ClassFileLoadHook = on_class_file};
     jvmtiEnv *jvmti;
     if ((*vm)->GetEnv(vm, (void **)&jvmti, JVMTI_VERSION_1_2) != JNI_OK)
         return false;

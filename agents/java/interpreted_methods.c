@@ -2,6 +2,7 @@
 #include "agents/java/interpreted_methods.h"
 
 #include "agents/java/method_text.h"
+#include "agents/java/old_methods.h"
 #include "jitdump/interpreted.h"
 
 #include <stdio.h>
@@ -62,17 +63,11 @@ static char *read_name(const struct interpreted_methods *methods, jmethodID id,
     return marked;
 }
 
-static void add_method(const struct interpreted_methods *methods, jmethodID id,
-                       const char *class_signature, const char *file)
+/* METHOD has CODES, and is ID's, or was. */
+static void add_method(const struct interpreted_methods *methods, uint64_t method,
+                       struct vm_bytecodes codes, jmethodID id, const char *class_signature,
+                       const char *file)
 {
-    const uint64_t method = method_of_id(id);
-    jint modifiers = 0;
-    if (!method)
-        return; /* it is gone */
-    const struct vm_bytecodes codes = vm_method_bytecodes(methods->structs, method);
-    if (!codes.bytes && ((*methods->jvmti)->GetMethodModifiers(methods->jvmti, id, &modifiers) ||
-                         !(modifiers & ACC_NATIVE)))
-        return;
     char *name = read_name(methods, id, class_signature);
     size_t row_count = 0;
     struct jitdump_position *rows =
@@ -90,6 +85,21 @@ static void add_method(const struct interpreted_methods *methods, jmethodID id,
         jd_add_interpreted(methods->dump, &function);
     free(name);
     free(rows);
+}
+
+/* That of ID.  Its class is not unloaded meanwhile. */
+static void add_newest(const struct interpreted_methods *methods, jmethodID id,
+                       const char *class_signature, const char *file)
+{
+    const uint64_t method = method_of_id(id);
+    jint modifiers = 0;
+    if (!method)
+        return; /* it is gone */
+    const struct vm_bytecodes codes = vm_method_bytecodes(methods->structs, method);
+    if (codes.bytes || ((*methods->jvmti)->GetMethodModifiers(methods->jvmti, id, &modifiers) ==
+                            JVMTI_ERROR_NONE &&
+                        modifiers & ACC_NATIVE))
+        add_method(methods, method, codes, id, class_signature, file);
 }
 
 /* ---- Classes ---- */
@@ -118,7 +128,7 @@ static void add_class(const struct interpreted_methods *methods, jclass class, b
         watched_methods_add(methods->watched, place_of_id(ids[0]));
     char *file = count ? read_file(methods, class, signature) : NULL;
     for (jint i = 0; i < count; i++)
-        add_method(methods, ids[i], signature, file);
+        add_newest(methods, ids[i], signature, file);
     free(file);
     give_back(jvmti, signature);
     give_back(jvmti, ids);
@@ -127,6 +137,11 @@ static void add_class(const struct interpreted_methods *methods, jclass class, b
 void interpreted_methods_add(const struct interpreted_methods *methods, jclass class)
 {
     add_class(methods, class, true);
+}
+
+void interpreted_methods_add_again(const struct interpreted_methods *methods, jclass class)
+{
+    add_class(methods, class, false);
 }
 
 void interpreted_methods_add_all(const struct interpreted_methods *methods, JNIEnv *jni,
@@ -146,7 +161,7 @@ void interpreted_methods_add_all(const struct interpreted_methods *methods, JNIE
 
 /* ---- Redefined classes ---- */
 
-void interpreted_methods_add_redefined(const struct interpreted_methods *methods, JNIEnv *jni)
+bool interpreted_methods_add_redefined(const struct interpreted_methods *methods, JNIEnv *jni)
 {
     const uint64_t *changed[LOOK_MOST];
     const size_t count = watched_methods_look(methods->watched, LOOK_MOST, changed);
@@ -158,20 +173,20 @@ void interpreted_methods_add_redefined(const struct interpreted_methods *methods
         add_class(methods, class, false);
         (*jni)->DeleteLocalRef(jni, class);
     }
+    return count > 0;
 }
 
-static void add_obsolete(const struct interpreted_methods *methods, JNIEnv *jni, jmethodID id)
+/* Log METHOD, which has CODES, of the class of ID, whose it is, or was. */
+static void add_old(const struct interpreted_methods *methods, JNIEnv *jni, uint64_t method,
+                    struct vm_bytecodes codes, jmethodID id, bool has_lines)
 {
     jvmtiEnv *jvmti = methods->jvmti;
-    jboolean is_obsolete = JNI_FALSE;
     jclass class = NULL;
     char *signature = NULL;
-    if ((*jvmti)->IsMethodObsolete(jvmti, id, &is_obsolete) || !is_obsolete)
-        return;
     if ((*jvmti)->GetMethodDeclaringClass(jvmti, id, &class) == JVMTI_ERROR_NONE &&
         (*jvmti)->GetClassSignature(jvmti, class, &signature, NULL) == JVMTI_ERROR_NONE) {
-        char *file = read_file(methods, class, signature);
-        add_method(methods, id, signature, file);
+        char *file = has_lines ? read_file(methods, class, signature) : NULL;
+        add_method(methods, method, codes, id, signature, file);
         free(file);
     }
     give_back(jvmti, signature);
@@ -179,16 +194,42 @@ static void add_obsolete(const struct interpreted_methods *methods, JNIEnv *jni,
         (*jni)->DeleteLocalRef(jni, class);
 }
 
-void interpreted_methods_add_obsolete(const struct interpreted_methods *methods, JNIEnv *jni)
+static void add_if_obsolete(const struct interpreted_methods *methods, JNIEnv *jni, jmethodID id)
 {
+    jboolean is_obsolete = JNI_FALSE;
+    if ((*methods->jvmti)->IsMethodObsolete(methods->jvmti, id, &is_obsolete) || !is_obsolete)
+        return;
+    const uint64_t method = method_of_id(id);
+    const struct vm_bytecodes codes = old_method_bytecodes(methods->structs, method);
+    if (codes.bytes)
+        add_old(methods, jni, method, codes, id, true);
+}
+
+/* Those that have IDs of their own, and so their own lines. */
+static void add_obsolete(const struct interpreted_methods *methods, JNIEnv *jni)
+{
+    jvmtiEnv *jvmti = methods->jvmti;
     jvmtiStackInfo *stacks = NULL;
     jint count = 0;
-    if ((*methods->jvmti)->GetAllStackTraces(methods->jvmti, FRAMES_MOST, &stacks, &count))
+    if ((*jvmti)->GetAllStackTraces(jvmti, FRAMES_MOST, &stacks, &count))
         return;
     for (jint i = 0; i < count; i++) {
         for (jint frame = 0; frame < stacks[i].frame_count; frame++)
-            add_obsolete(methods, jni, stacks[i].frame_buffer[frame].method);
+            add_if_obsolete(methods, jni, stacks[i].frame_buffer[frame].method);
         (*jni)->DeleteLocalRef(jni, stacks[i].thread);
     }
-    give_back(methods->jvmti, stacks);
+    give_back(jvmti, stacks);
+}
+
+bool interpreted_methods_add_old(const struct interpreted_methods *methods, JNIEnv *jni)
+{
+    struct old_methods old = {0};
+    old_methods_find(methods->structs, &old);
+    for (size_t i = 0; i < old.count; i++)
+        add_old(methods, jni, old.items[i].method, old.items[i].codes,
+                id_of_place(old.items[i].place), old.items[i].same_size);
+    const bool again = old.again;
+    old_methods_free(&old);
+    add_obsolete(methods, jni);
+    return !again;
 }

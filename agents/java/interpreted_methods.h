@@ -27,10 +27,14 @@ void interpreted_methods_add_all(const struct interpreted_methods *methods, JNIE
                                  bool (*goes_on)(void));
 
 /* Log those of classes that have been redefined, as far as they are found now: all within a few
- * calls. */
-void interpreted_methods_add_redefined(const struct interpreted_methods *methods, JNIEnv *jni);
+ * calls.  Returns whether there were any. */
+bool interpreted_methods_add_redefined(const struct interpreted_methods *methods, JNIEnv *jni);
 
-/* Log the old methods of redefined classes that some thread is in. */
-void interpreted_methods_add_obsolete(const struct interpreted_methods *methods, JNIEnv *jni);
+/* Log the methods that CLASS, which is known, has by now. */
+void interpreted_methods_add_again(const struct interpreted_methods *methods, jclass class);
+
+/* Log the old methods of redefined classes that some thread is in.  False: one of the classes was
+ * just being redefined, so ask again. */
+bool interpreted_methods_add_old(const struct interpreted_methods *methods, JNIEnv *jni);
 
 #endif

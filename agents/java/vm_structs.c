@@ -43,9 +43,17 @@ static uint32_t type_bytes(const char *text, bool *is_signed)
         const char *text;
         uint32_t bytes;
         bool is_signed;
-    } types[] = {{"int", 4, true},       {"u2", 2, false},     {"int16_t", 2, true},
-                 {"CompLevel", 1, true}, {"bool", 1, false},   {"address", 8, false},
-                 {"u1", 1, false},       {"size_t", 8, false}, {"uint32_t", 4, false}};
+    } types[] = {{"int", 4, true},
+                 {"u2", 2, false},
+                 {"int16_t", 2, true},
+                 {"CompLevel", 1, true},
+                 {"bool", 1, false},
+                 {"address", 8, false},
+                 {"u1", 1, false},
+                 {"size_t", 8, false},
+                 {"uint32_t", 4, false},
+                 {"const uint", 4, false},
+                 {"JavaThread *const *const", 8, false}};
     *is_signed = false;
     if (!text)
         return 0;
@@ -156,6 +164,17 @@ static void read_fields(struct vm_structs *structs, const struct struct_table *t
                   {&structs->name_index, "ConstMethod", "_name_index"},
                   {&structs->signature_index, "ConstMethod", "_signature_index"},
                   {&structs->code_bytes, "ConstMethod", "_code_size"},
+                  {&structs->id_number, "ConstMethod", "_method_idnum"},
+                  {&structs->holder, "ConstantPool", "_pool_holder"},
+                  {&structs->methods, "InstanceKlass", "_methods"},
+                  {&structs->method_ids, "InstanceKlass", "_methods_jmethod_ids"},
+                  {&structs->items_length, "Array<int>", "_length"},
+                  {&structs->methods_data, "Array<Method*>", "_data"},
+                  {&structs->threads, "ThreadsSMRSupport", "_java_thread_list"},
+                  {&structs->threads_length, "ThreadsList", "_length"},
+                  {&structs->threads_data, "ThreadsList", "_threads"},
+                  {&structs->stack_base, "JavaThread", "_stack_base"},
+                  {&structs->stack_bytes, "JavaThread", "_stack_size"},
                   {&structs->symbol_length, "Symbol", "_length"},
                   {&structs->symbol_body, "Symbol", "_body[0]"}};
     for (size_t i = 0; i < sizeof fields / sizeof *fields; i++)

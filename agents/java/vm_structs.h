@@ -30,6 +30,12 @@ struct vm_structs {
     uint64_t constants_bytes; /* the pool's entries stand behind that */
     struct vm_field code_bytes;
     uint64_t method_bytes, const_method_bytes; /* the bytecodes stand behind the latter */
+    struct vm_field id_number;                 /* of the method, among its class's IDs */
+    struct vm_field holder;                    /* of a pool: the class */
+    struct vm_field methods, method_ids;
+    struct vm_field items_length, methods_data; /* the latter is a place only */
+    struct vm_field threads, threads_length, threads_data;
+    struct vm_field stack_base, stack_bytes; /* of a thread */
     struct vm_field symbol_length, symbol_body;
     int32_t
         sender_sp_words; /* from rbp to the caller's rsp in the interpreter's frame; 0: unknown */

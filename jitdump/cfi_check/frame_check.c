@@ -33,6 +33,7 @@ struct block {
 struct checker {
     const struct code_machine *machine;
     struct frame_rows rows;
+    const struct frame_row *row; /* that was asked for last; NULL: none */
     const uint8_t *code;
     size_t size;
     uint8_t *marks;
@@ -174,7 +175,7 @@ static int32_t place_of(const struct code_state *state, unsigned reg)
 static void keep_lost(struct checker *checker, uint64_t at, const struct code_state *state,
                       uint64_t lost)
 {
-    for (unsigned reg = 0; reg < CODE_REGISTERS; reg++)
+    for (unsigned reg = 0; lost >> reg && reg < CODE_REGISTERS; reg++)
         if (lost >> reg & 1 && at < checker->lost_at[reg]) {
             checker->lost_at[reg] = at;
             checker->lost_slot[reg] = place_of(state, reg);
@@ -227,9 +228,18 @@ static void keep_wrong(struct checker *checker, uint64_t at, const struct frame_
     keep_fault(checker, at, reason);
 }
 
+/* The row at AT.  Code mostly leads on, and so does what is asked. */
+static const struct frame_row *next_row(struct checker *checker, uint64_t at)
+{
+    const struct frame_row *row = checker->row, *end = checker->rows.rows + checker->rows.count;
+    if (!row || row->start > at || (row + 1 < end && row[1].start <= at))
+        checker->row = jd_frame_row_at(&checker->rows, at);
+    return checker->row;
+}
+
 static void compare(struct checker *checker, uint64_t at, struct code_state *state)
 {
-    const struct frame_row *row = jd_frame_row_at(&checker->rows, at);
+    const struct frame_row *row = next_row(checker, at);
     char reason[MATCH_TEXT_BYTES];
     uint64_t lost = state->lost;
     if (!row->covered)

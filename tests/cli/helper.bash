@@ -274,6 +274,13 @@ await_use() {
 }
 export -f used_ms await_use
 
+# What a test that fails has begun does not outlive it.  A file with a teardown of its own does that itself.
+teardown() {
+    jobs -p >"$BATS_TEST_TMPDIR/job.pids" # in a pipeline it would know of none
+    xargs -r kill -9 <"$BATS_TEST_TMPDIR/job.pids" 2>/dev/null || :
+    wait
+}
+
 # await COMMAND...: until it succeeds.  If it never does, that is a hang, which shows in the test's place.
 await() {
     until "$@"; do sleep 0.01; done

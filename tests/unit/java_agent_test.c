@@ -5,9 +5,12 @@
 #include "agents/java/frame_tables.h"
 #include "agents/java/interpreter_layout.h"
 #include "agents/java/method_text.h"
+#include "agents/java/old_methods.h"
 #include "agents/java/watched_methods.h"
 
 #include "tests/unit/cfi_rows.h"
+
+#include <sys/mman.h>
 
 /* ---- Names ---- */
 
@@ -436,6 +439,167 @@ static void test_a_layout_that_is_not_clear_is_none(void **state)
     assert_false(find_layout(words, &layout));
 }
 
+/* ---- Old methods ---- */
+
+enum { STACK_WORDS = 512 * 40, PAGE_WORDS = 512, ENTRIES = 4, EQUAL_BYTES = 9, CONST_BYTES = 64 };
+
+/* What HotSpot has, with fields as made_structs says. */
+struct made_const {
+    uint64_t pool, name_index, signature_index, code_bytes, id_number;
+};
+
+static struct made_vm {
+    uint64_t list, thread, threads[2]; /* count, data */
+    uint64_t stack[2];                 /* base, bytes */
+    struct made_const consts[3];
+    uint64_t methods[3]; /* each a Method: where its const is */
+    uint64_t pools[2][1 + ENTRIES];
+    uint64_t class[2];         /* methods, their IDs */
+    uint64_t array[2], ids[3]; /* count, items */
+    uint64_t place;
+} vm;
+
+static _Alignas(4096) uint64_t stack[STACK_WORDS];
+
+static uint64_t address(const void *at)
+{
+    return (uint64_t)(uintptr_t)at;
+}
+
+static struct vm_structs made_structs(void)
+{
+#define FIELD(number)                                                                              \
+    (struct vm_field)                                                                              \
+    {                                                                                              \
+        8 * (number), 8, false                                                                     \
+    }
+    return (struct vm_structs){.const_method = FIELD(0),
+                               .constants = FIELD(0),
+                               .name_index = FIELD(1),
+                               .signature_index = FIELD(2),
+                               .code_bytes = FIELD(3),
+                               .id_number = FIELD(4),
+                               .holder = FIELD(0),
+                               .constants_bytes = 8,
+                               .const_method_bytes = CONST_BYTES,
+                               .methods = FIELD(0),
+                               .method_ids = FIELD(1),
+                               .items_length = FIELD(0),
+                               .methods_data = FIELD(1),
+                               .threads = {address(&vm.list), 8, false},
+                               .threads_length = FIELD(0),
+                               .threads_data = FIELD(1),
+                               .stack_base = FIELD(0),
+                               .stack_bytes = FIELD(1)};
+}
+
+/* A class whose one method is methods[0].  methods[1] has its name, and methods[2] another one. */
+static int make_vm(void **state)
+{
+    (void)state;
+    memset(stack, 0, sizeof stack);
+    vm = (struct made_vm){
+        .list = address(vm.threads),
+        .thread = address(vm.stack),
+        .threads = {1, address(&vm.thread)},
+        .stack = {address(stack + STACK_WORDS), sizeof stack},
+        .pools = {{address(vm.class), 100, 200}, {address(vm.class), 300, 100, 200}},
+        .consts = {{address(vm.pools[0]), 0, 1, EQUAL_BYTES, 1},
+                   {address(vm.pools[1]), 1, 2, EQUAL_BYTES, 1},
+                   {address(vm.pools[1]), 0, 2, EQUAL_BYTES, 1}},
+        .class = {address(vm.array), address(vm.ids)},
+        .array = {1, address(&vm.methods[0])},
+        .ids = {2, 0, address(&vm.place)},
+        .place = address(&vm.methods[0])};
+    for (size_t i = 0; i < 3; i++) {
+        vm.methods[i] = address(&vm.consts[i]);
+        stack[STACK_WORDS - 10 - i] = address(&vm.methods[i]);
+    }
+    return 0;
+}
+
+/* One with CODE_BYTES where the new one has EQUAL_BYTES; 0: there is none. */
+static void assert_old(uint64_t code_bytes)
+{
+    const struct vm_structs structs = made_structs();
+    struct old_methods old = {0};
+    old_methods_find(&structs, &old);
+    assert_int_equal(old.count, code_bytes != 0);
+    if (code_bytes) {
+        assert_int_equal(old.items[0].method, address(&vm.methods[1]));
+        assert_int_equal(old.items[0].codes.addr, address(&vm.consts[1]) + CONST_BYTES);
+        assert_int_equal(old.items[0].codes.bytes, code_bytes);
+        assert_ptr_equal(old.items[0].place, &vm.place);
+        assert_int_equal(old.items[0].same_size, code_bytes == EQUAL_BYTES);
+        assert_false(old.again);
+    }
+    old_methods_free(&old);
+}
+
+static void test_a_method_on_a_stack_that_its_class_has_no_more(void **state)
+{
+    (void)state;
+    assert_old(EQUAL_BYTES);
+    stack[STACK_WORDS - 30] = address(&vm.methods[1]); /* once more */
+    assert_old(EQUAL_BYTES);
+    vm.consts[1].code_bytes = EQUAL_BYTES + 1;
+    assert_old(EQUAL_BYTES + 1);
+    const struct vm_bytecodes codes =
+        old_method_bytecodes(&(const struct vm_structs){0}, address(&vm.methods[1]));
+    assert_int_equal(codes.bytes, 0);
+}
+
+static void test_words_that_are_no_old_method(void **state)
+{
+    (void)state;
+    void *gone = mmap(NULL, 4096, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    assert_ptr_not_equal(gone, MAP_FAILED);
+    const uint64_t words[] = {1,          8,          address(gone), UINT64_MAX - 7, address(stack),
+                              UINT64_MAX, 1ULL << 46, address(&vm),  address("text")};
+    memcpy(stack + STACK_WORDS - 60, words, sizeof words);
+    assert_old(EQUAL_BYTES);
+    stack[STACK_WORDS - 11] = 0;
+    assert_old(0);
+    stack[STACK_WORDS - 11] = address(&vm.methods[1]);
+    vm.array[0] = 1 << 20; /* no class has as many */
+    assert_old(0);
+    vm.array[0] = 1;
+    vm.pools[1][3] = 201; /* another signature */
+    assert_old(0);
+    vm.pools[1][3] = 200;
+    vm.pools[1][2] = 101; /* another name */
+    assert_old(0);
+    munmap(gone, 4096);
+}
+
+static void test_a_stack_is_read_down_to_where_it_is_empty_or_guarded(void **state)
+{
+    (void)state;
+    stack[STACK_WORDS - 11] = 0;
+    stack[STACK_WORDS - 12 * PAGE_WORDS] = address(&vm.methods[1]);
+    assert_old(EQUAL_BYTES);
+    stack[STACK_WORDS - 12 * PAGE_WORDS] = 0;
+    stack[STACK_WORDS - 30 * PAGE_WORDS] = address(&vm.methods[1]); /* left there once */
+    assert_old(0);
+    stack[STACK_WORDS - 11] = address(&vm.methods[1]);
+    assert_int_equal(mprotect(stack + STACK_WORDS - 3 * PAGE_WORDS, 4096, PROT_NONE), 0);
+    assert_old(EQUAL_BYTES);
+    assert_int_equal(mprotect(stack + STACK_WORDS - 3 * PAGE_WORDS, 4096, PROT_READ | PROT_WRITE),
+                     0);
+}
+
+static void test_a_class_that_is_just_being_redefined(void **state)
+{
+    (void)state;
+    const struct vm_structs structs = made_structs();
+    struct old_methods old = {0};
+    vm.place = address(&vm.methods[1]); /* the ID is the old one's still */
+    old_methods_find(&structs, &old);
+    assert_int_equal(old.count, 0);
+    assert_true(old.again);
+    old_methods_free(&old);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -459,6 +623,10 @@ int main(void)
         cmocka_unit_test(test_a_layout_that_is_not_clear_is_none),
         cmocka_unit_test(test_methods_that_are_others_now),
         cmocka_unit_test(test_the_interpreter_knows_its_callers_stack_pointer),
+        cmocka_unit_test_setup(test_a_method_on_a_stack_that_its_class_has_no_more, make_vm),
+        cmocka_unit_test_setup(test_words_that_are_no_old_method, make_vm),
+        cmocka_unit_test_setup(test_a_stack_is_read_down_to_where_it_is_empty_or_guarded, make_vm),
+        cmocka_unit_test_setup(test_a_class_that_is_just_being_redefined, make_vm),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

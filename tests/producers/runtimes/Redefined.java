@@ -3,7 +3,8 @@ import java.lang.instrument.Instrumentation;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.*;
 
-/** A class that is redefined again and again, while an old method of it runs on.  It is its own -javaagent. */
+/** A class that is redefined again and again, while two old methods of it run on: one of them has the same bytecode in each version.
+ * It is its own -javaagent. */
 public class Redefined {
     static Instrumentation instrumentation;
     static volatile long sink;
@@ -19,16 +20,20 @@ public class Redefined {
     public static void main(String[] a) throws Exception {
         byte[] bytes = Files.readAllBytes(Paths.get(a[1], "Target.class"));
         long end = System.nanoTime() + Long.parseLong(a[0]) * 1000000L;
+        long pause_ms = Long.parseLong(a[2]);
         Thread old = new Thread(() -> Target.forever(end));
         old.start();
+        Thread equal = new Thread(() -> Target.unchanged(end));
+        equal.start();
         Thread.sleep(300); // it is in there
         for (int i = 0; System.nanoTime() < end; i++) {
             instrumentation.redefineClasses(new ClassDefinition(Target.class, changed(bytes, i)));
-            long until = System.nanoTime() + 250000000L;
+            long until = System.nanoTime() + pause_ms * 1000000L;
             while (System.nanoTime() < until)
                 sink += Target.spin(20000);
         }
         old.join();
+        equal.join();
     }
 }
 
@@ -41,10 +46,15 @@ class Target {
         return s;
     }
     static void forever(long end) {
-        long s = 77;
+        int first = 77;
+        long s = first;
         while (System.nanoTime() < end)
             s += more(20000);
         Redefined.sink += s;
+    }
+    static void unchanged(long end) {
+        while (System.nanoTime() < end)
+            Redefined.sink += Target.more(20000);
     }
     static long more(int n) {
         long s = 77;

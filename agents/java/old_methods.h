@@ -1,0 +1,35 @@
+/* The methods of redefined classes that threads are still in, where nothing else tells of them.
+ *
+ * A method whose bytecode is the same in the new class is "equal": from then on its jmethodID is
+ * the new one's, also in the frames that have the old one, and no call of JVMTI has the old one's
+ * address.  That stands on the stacks, in the interpreter's frames.  So a word there is an old
+ * method if what it points to has a class, and the class has another method by that name.  Threads
+ * run meanwhile, and what a word points to may be gone: all is read by the kernel, which says so.
+ */
+#ifndef PERFJIT_OLD_METHODS_H
+#define PERFJIT_OLD_METHODS_H
+
+#include "agents/java/vm_structs.h"
+
+struct old_method {
+    uint64_t method;
+    struct vm_bytecodes codes;
+    const uint64_t *place; /* what the jmethodID of the new one is: HotSpot frees none */
+    bool same_size;        /* of the bytecodes */
+};
+
+struct old_methods {
+    struct old_method *items; /* owned; each method once, by address */
+    size_t count, capacity;
+    bool again; /* one was not settled yet: its class is just being redefined */
+};
+
+/* Find those on the stacks of all Java threads, into METHODS, which is empty. */
+void old_methods_find(const struct vm_structs *structs, struct old_methods *methods);
+
+void old_methods_free(struct old_methods *methods);
+
+/* The bytecodes of METHOD, which may be gone. */
+struct vm_bytecodes old_method_bytecodes(const struct vm_structs *structs, uint64_t method);
+
+#endif
