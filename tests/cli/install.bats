@@ -161,6 +161,15 @@ EOF
     printf "$version\n%.0s" 1 2 3 4 | same versions /dev/stdin
 }
 
+@test "make deb names the package that it needs, and leaves what was built before" {
+    mkdir -p bin build/deb
+    ln -s /usr/bin/* bin/
+    rm -f bin/dpkg-buildpackage
+    PATH=$PWD/bin run -2 make_here BUILD="$PWD/build" deb
+    [[ $output = *'apt-get install debhelper'* ]] || complain "$output"
+    [ -d build/deb ]
+}
+
 # bats test_tags=live
 @test "the static command is one file of at most 5 MB, and reads recordings where nothing else is" {
     local place

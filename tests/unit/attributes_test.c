@@ -141,6 +141,8 @@ static void test_stacks_become_chains(void **state)
     assert_int_equal(file.events[2].format.sample_type,
                      PERF_SAMPLE_IDENTIFIER | PERF_SAMPLE_TIME | PERF_SAMPLE_CALLCHAIN);
     assert_int_equal(file.events[1].format.sample_type, PERF_SAMPLE_IDENTIFIER | PERF_SAMPLE_TIME);
+    assert_int_equal(file.events[2].format.max_stack, UINT16_MAX); /* no limit of the kernel's */
+    assert_int_equal(file.events[1].format.max_stack, 0);
     assert_sizes(OLD);
     build();
     perf_put_u64(attr_at(2) + PERF_ATTR_SAMPLE_TYPE, copied);

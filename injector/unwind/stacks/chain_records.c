@@ -98,6 +98,11 @@ void chain_attribute_change(uint8_t *attr, size_t size)
         struct byte_sink fields = byte_sink_over(attr + PERF_ATTR_REGS_USER, 12);
         sink_zeros(&fields, 12);
     }
+    /* The limit of the kernel's chains is none of those that were unwound. */
+    if (size >= PERF_ATTR_MAX_STACK + 2) {
+        struct byte_sink field = byte_sink_over(attr + PERF_ATTR_MAX_STACK, 2);
+        sink_u16(&field, UINT16_MAX);
+    }
 }
 
 /* Change the attributes of EVENT_DESC in COPY, as far as they are sound. */
