@@ -8,8 +8,7 @@
  * would reach a score by chance.
  *
  * In the labellings, the runs of a side that varies more are on both sides.  Its tails are shorter
- * there than they are in truth: so no p is less than that of z by itself, and no q is less than by
- * these. */
+ * there than they are in truth: so no p is less than that of z by itself. */
 #include "injector/compare/permutation.h"
 
 #include "injector/compare/run_middle.h"
@@ -430,33 +429,6 @@ static double normal_share(const struct permutation_runs *runs, double z)
     return fmin((runs->middle ? 1.12 : 1) * erfc(z * M_SQRT1_2), 1);
 }
 
-static int compare_shares(const void *left, const void *right)
-{
-    const double a = **(const double *const *)left, b = **(const double *const *)right;
-    return a < b ? -1 : a > b;
-}
-
-/* No q is less than by SHARES, the probabilities of each function's z by itself (Benjamini and
- * Hochberg): of functions whose runs vary more on one side, too many reach a score that is rare in
- * the labellings. */
-static int raise_q(double *q, const double *shares, size_t functions)
-{
-    const double **order = malloc((functions + 1) * sizeof *order);
-    double least = 1;
-    if (!order)
-        return -1;
-    for (size_t i = 0; i < functions; i++)
-        order[i] = &shares[i];
-    qsort(order, functions, sizeof *order, compare_shares);
-    for (size_t rank = functions; rank > 0; rank--) {
-        least = fmin(least, *order[rank - 1] * (double)functions / (double)rank);
-        double *one = &q[order[rank - 1] - shares];
-        *one = fmax(*one, least);
-    }
-    free(order);
-    return 0;
-}
-
 /* The share of ROUNDS, in order, that reach SCORE; equal ones may differ by rounding. */
 static double share_reaching(const struct rounds *rounds, double score)
 {
@@ -518,24 +490,22 @@ int permutation_test(double *p, double *q, double *critical, const struct permut
                           .chosen = malloc((rows.rows + 2) * sizeof *round.chosen),
                           .space = malloc((rows.rows + 1) * sizeof *round.space)};
     double *z = malloc((runs->functions + 1) * sizeof *z); /* as it was observed */
-    double *shares = malloc((runs->functions + 1) * sizeof *shares);
-    if (!round.chosen || !round.space || !z || !shares)
+    if (!round.chosen || !round.space || !z)
         result = -1;
     if (!result) {
         go_through(p, z, &rounds, &counts, &round);
         result = find_q(q, p, &counts, rounds.count, runs->functions);
         run_values_sort(rounds.largest, rounds.count);
         for (size_t i = 0; i < runs->functions; i++) {
-            shares[i] = normal_share(runs, z[i]);
-            p[i] = fmax(share_reaching(&rounds, p[i]), shares[i]);
+            double share = normal_share(runs, z[i]);
+            q[i] = fmax(q[i], share);
+            p[i] = fmax(share_reaching(&rounds, p[i]), share);
         }
-        result = result || raise_q(q, shares, runs->functions) ? -1 : 0;
         *critical = critical_z(&rounds, runs);
     }
     free(round.chosen);
     free(round.space);
     free(z);
-    free(shares);
     free(rows.values);
     free(rows.orders);
     free(rounds.labels);
