@@ -405,6 +405,20 @@ static void test_two_scripts_whose_functions_are_alike(void **state)
     release();
 }
 
+/* So did it the second and the third one.  The second calls itself nothing. */
+static void test_scripts_of_which_one_calls_itself_nothing(void **state)
+{
+    (void)state;
+    for (uint64_t i = 0; i < 3; i++)
+        load(1 + i, ADDR + STEP, "JS:~outer :1:39");
+    read_both(EVAL("5", "a.js") EVAL_FUNCTIONS("5") EVAL_FUNCTIONS("6") EVAL("7", "c.js")
+                  EVAL_FUNCTIONS("7"));
+    assert_name(0, "JS:~outer a.js:1:39");
+    assert_name(1, "JS:~outer :1:39");
+    assert_name(2, "JS:~outer c.js:1:39");
+    release();
+}
+
 static void test_what_is_no_name_of_a_script(void **state)
 {
     static const char *const ends[] = {
@@ -582,6 +596,7 @@ int main(void)
         LINE_TEST(test_a_call_in_a_script_without_a_name_has_no_line),
         LINE_TEST(test_a_function_of_eval_has_the_name_of_its_script),
         LINE_TEST(test_two_scripts_whose_functions_are_alike),
+        LINE_TEST(test_scripts_of_which_one_calls_itself_nothing),
         LINE_TEST(test_what_is_no_name_of_a_script),
         LINE_TEST(test_a_script_of_a_file_keeps_its_name),
         LINE_TEST(test_inlines_that_contradict_themselves),

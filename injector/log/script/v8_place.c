@@ -45,7 +45,8 @@ static bool begins_place(const char *text, size_t bytes)
     if (text_begins(text, bytes, "/") || text_begins(text, bytes, "[eval]") ||
         text_begins(text, bytes, "[worker eval]"))
         return true;
-    if (bytes > 1 && text[0] == ':' && (isdigit((unsigned char)text[1]) || text[1] == '-'))
+    const size_t sign = bytes > 2 && text[1] == '-';
+    if (bytes > 1 && text[0] == ':' && isdigit((unsigned char)text[1 + sign]))
         return true;
     while (at < bytes && isalpha((unsigned char)text[at]))
         at++;

@@ -338,12 +338,15 @@ static int add_deopts(struct giving *giving)
 
 /* ---- Functions of eval ---- */
 
-/* NAME, "f :1:2", with FILE in its place, to be freed; NULL without memory. */
+/* NAME, "f :1:2", with FILE in its place, to be freed; NULL without memory.  In node 18's "f :1"
+ * there is no place. */
 static char *name_with_file(const char *name, size_t bytes, struct line_text file)
 {
     struct v8_place place;
     char *made;
-    const size_t front = v8_place_of(name, bytes, &place) ? (size_t)(place.file - name) : bytes;
+    if (!v8_place_of(name, bytes, &place))
+        return strndup(name, bytes);
+    const size_t front = (size_t)(place.file - name);
     return asprintf(&made, "%.*s%.*s%.*s", (int)front, name, (int)file.bytes, file.text,
                     (int)(bytes - front), name + front) < 0
                ? NULL

@@ -113,7 +113,8 @@ static uint32_t add_function(struct reader *reader, uint64_t sfi, struct line_te
         number_map_put(&reader->functions, sfi, (uint32_t)log->function_count))
         return V8_NOWHERE;
     struct v8_function *function = &log->functions[log->function_count];
-    *function = (struct v8_function){.name = name, .start = V8_NOWHERE, .script = V8_NOWHERE};
+    *function = (struct v8_function){
+        .name = name, .start = V8_NOWHERE, .script = V8_NOWHERE, .script_number = V8_NOWHERE};
     find_place(function);
     return (uint32_t)log->function_count++;
 }
@@ -210,38 +211,49 @@ static enum outcome take_callees(struct reader *reader, struct line_text functio
     return LINE_TAKEN;
 }
 
-/* The newest function is of SOURCE, whose name it has.  Its address may have been that of another
- * script's function, which had its name and is gone. */
-static int name_script(struct reader *reader, uint32_t source)
+/* The newest function is of the script with that NUMBER in the log.  Its address may have been that
+ * of another script's function, which had its name and is gone. */
+static int tell_script(struct reader *reader, uint32_t number)
 {
     struct v8_log *log = reader->log;
     const struct v8_function *known = &log->functions[reader->newest];
-    struct v8_place place;
-    if (known->script == source)
-        return 0;
-    if (known->script != V8_NOWHERE) {
-        const uint32_t number = add_function(reader, reader->newest_sfi, known->name);
-        if (number == V8_NOWHERE)
+    if (known->script_number != V8_NOWHERE && known->script_number != number) {
+        const uint32_t added = add_function(reader, reader->newest_sfi, known->name);
+        if (added == V8_NOWHERE)
             return -1;
-        reader->newest = number;
+        reader->newest = added;
         if (reader->newest_is_kept)
-            log->codes[log->code_count - 1].function = number;
+            log->codes[log->code_count - 1].function = added;
     }
-    struct v8_function *function = &log->functions[reader->newest];
-    v8_place_of(function->name.text, function->name.bytes, &place);
-    function->script = source;
-    function->file = log->sources[source].file;
-    function->line = place.column ? place.line : 0;
-    function->column = place.column;
+    log->functions[reader->newest].script_number = number;
     return 0;
 }
 
-/* The source that names SCRIPT, a number in the log; V8_NOWHERE if none does. */
-static uint32_t source_of(const struct reader *reader, struct line_text script)
+/* The newest function has the name of SOURCE. */
+static void name_script(struct reader *reader, uint32_t source)
+{
+    struct v8_function *function = &reader->log->functions[reader->newest];
+    struct v8_place place;
+    v8_place_of(function->name.text, function->name.bytes, &place);
+    function->script = source;
+    function->file = reader->log->sources[source].file;
+    function->line = place.column ? place.line : 0;
+    function->column = place.column;
+}
+
+/* What source info says of the script of a function whose name has no file. */
+static int take_script(struct reader *reader, struct line_text script)
 {
     uint64_t number;
-    return whole_number(script, 10, UINT64_MAX, &number) ? number_map_get(&reader->scripts, number)
-                                                         : V8_NOWHERE;
+    if (!reader->log->functions[reader->newest].has_no_file ||
+        !whole_number(script, 10, UINT32_MAX - 1, &number))
+        return 0;
+    if (tell_script(reader, (uint32_t)number))
+        return -1;
+    const uint32_t source = number_map_get(&reader->scripts, number);
+    if (source != V8_NOWHERE)
+        name_script(reader, source);
+    return 0;
 }
 
 /* Most source info is of code without inlined calls: what it has behind its START is not looked at.
@@ -256,9 +268,7 @@ static enum outcome take_source_info(struct reader *reader, const struct line_te
         return LINE_BAD;
     if (!fields[1].bytes || !line_text_same(fields[1], reader->newest_addr))
         return LINE_TAKEN;
-    const uint32_t source =
-        log->functions[reader->newest].has_no_file ? source_of(reader, fields[2]) : V8_NOWHERE;
-    if (source != V8_NOWHERE && name_script(reader, source))
+    if (take_script(reader, fields[2]))
         return LINE_NO_MEMORY;
     if (whole_number(fields[FIELD_START], 10, UINT32_MAX - 1, &start))
         log->functions[reader->newest].start = (uint32_t)start;

@@ -43,7 +43,9 @@ struct v8_function {
     uint32_t line, column; /* in FILE, from 1; 0: not known */
     uint32_t start;        /* in its script; V8_NOWHERE if no event tells it */
     uint32_t script;       /* the log's source that has FILE, which is not in NAME; or V8_NOWHERE */
-    bool has_no_file;      /* NAME has a place without one */
+    uint32_t
+        script_number; /* the log's, of a function without a file; V8_NOWHERE if nothing tells it */
+    bool has_no_file;  /* NAME has a place without one */
 };
 
 /* Optimized code, and all code of functions whose name has no file.  POSITIONS to CALLEE_COUNT: of
