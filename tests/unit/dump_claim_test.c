@@ -141,16 +141,15 @@ static void test_a_dump_of_another_known_machine_is_read(void **state)
     assert_int_equal(processes.items[0].dumps[0].elf_mach, EM_RISCV);
 }
 
-static void test_a_recording_without_samples_needs_no_dump(void **state)
+static void test_a_recording_without_samples_loses_nothing(void **state)
 {
     (void)state;
     write_two(dump_path, PID, ms(1100), ms(1200));
     set_header_time(dump_path, UINT64_C(1700000000000000));
     put_marker(PID, dump_path, 0);
     read_recording();
-    assert_int_equal(read_profile(NULL), -1);
+    assert_int_equal(read_profile(NULL), 0);
     assert_int_equal(findings_lost(&findings), 0);
-    assert_non_null(strstr(findings.failure, "no jitdump found"));
 }
 
 /* ---- Injected already ---- */
@@ -770,7 +769,7 @@ int main(void)
         PROCESS_TEST(test_a_dump_of_an_unknown_machine_is_refused),
         PROCESS_TEST(test_so_is_one_given_by_hand),
         PROCESS_TEST(test_a_dump_of_another_known_machine_is_read),
-        PROCESS_TEST(test_a_recording_without_samples_needs_no_dump),
+        PROCESS_TEST(test_a_recording_without_samples_loses_nothing),
         PROCESS_TEST(test_what_an_injection_did_not_find_is_not_told_again),
         PROCESS_TEST(test_what_an_injection_did_not_find_can_be_given),
         PROCESS_TEST(test_of_a_dump_that_is_empty_no_marker_is_left),

@@ -120,7 +120,8 @@ static void test_all_records_are_later_than_the_recording(void **state)
             put_map("/tmp/jit-4711.dump", MARKER);
         profile_sample(&world.built, 0, MARKER + MS);
         begin_dump((WALL + MARKER) / 1000, false);
-        put_two(MARKER + SEC, MARKER + 2 * SEC);
+        put_load(MARKER + SEC, CODE + 0x100); /* what ran was not logged */
+        put_load(MARKER + 2 * SEC, CODE + 0x100);
         machine_knows(CLOCK_KIND_MONOTONIC, MARKER + 3 * SEC);
         machine_knows(CLOCK_KIND_REALTIME, WALL + MARKER + 3 * SEC);
         decide();

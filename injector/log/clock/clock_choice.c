@@ -132,7 +132,7 @@ static bool is_sane(const struct clock_facts *facts, const struct clock_candidat
     uint64_t header = evidence->header, first = evidence->stamps.first;
     bool near = header <= first && first - header < LONG_AFTER_NS;
     if (!near && clock_header_is_wall(evidence))
-        return evidence->end_known;
+        return evidence->end_known && !evidence->sampled; /* what ran then was logged before */
     return evidence->marker_ns ? waited_ns(facts, candidate) <= 10 * MS : near;
 }
 
