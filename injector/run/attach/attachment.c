@@ -223,14 +223,19 @@ static void ask_for_other_places(struct asking *asking, struct switch_page *page
                                  struct attachment_result *result)
 {
     const struct switch_answer first = result->answer;
+    const int64_t deadline_ms = asking->deadline_ms;
     const enum other_place end = asking->attachment->elsewhere ? OTHER_PLACE_HERE : OTHER_PLACES;
     for (enum other_place i = 0; i < end && result->outcome == ATTACHMENT_FAILED; i++) {
         const char *dir = other_place_to_map(i);
+        asking->deadline_ms = now_ms() + (int64_t)(asking->request->seconds * 1000);
         if (dir)
             ask_for(asking, page, dir, result);
     }
-    if (result->outcome == ATTACHMENT_FAILED)
+    asking->deadline_ms = deadline_ms;
+    if (result->outcome != ATTACHMENT_DONE && result->outcome != ATTACHMENT_ENDED) {
+        result->outcome = ATTACHMENT_FAILED;
         result->answer = first;
+    }
 }
 
 static void ask_locked(struct asking *asking, struct switch_page *page, bool logs,
@@ -252,7 +257,7 @@ static void ask_locked(struct asking *asking, struct switch_page *page, bool log
     else
         ask_for(asking, page, request->dir, result);
     if (result->outcome == ATTACHMENT_FAILED && request->wanted == ATTACH_ON && !request->dir &&
-        result->answer.error == -EPERM)
+        result->answer.error == -EPERM && strstr(result->answer.text, "noexec"))
         ask_for_other_places(asking, page, result);
     if (result->outcome == ATTACHMENT_DONE && !result->answer.path[0])
         result->outcome = ATTACHMENT_ALREADY; /* there was nothing to close */
