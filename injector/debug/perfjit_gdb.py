@@ -342,14 +342,14 @@ def begin(path, machine, registers, command):
     REFRESH = command
     with open(path, encoding="utf-8", errors="surrogateescape") as file:
         images = table.take(file.read())
-    # The table is older than gdb's attaching: the process has gone on meanwhile.
-    if not table.live or not refresh(False):
-        load(images)
     if machine in MACHINES:
         gdb.unwinder.register_unwinder(None, FramePointers(MACHINES[machine](), registers))
     else:
         print("perfjit: code without tables is not known on machine %s: stacks end there" % machine)
     gdb.events.stop.connect(on_stop)
+    # The table is older than gdb's attaching: the process has gone on meanwhile.
+    if not table.live or not refresh(False):
+        load(images)
     gdb.invalidate_cached_frames()
 
 

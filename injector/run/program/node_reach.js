@@ -25,7 +25,8 @@ const isNode = file => {
 };
 const reached = args => isOver() ? args.filter(word => !isOwn(word)) : [...words.filter(word => !args.includes(word)), ...args];
 // yarn puts a script into PATH that starts node by its path: the stand-in for that node goes in front of it.
-const bin = __filename.replace('node/reach.js', 'bin');
+// That is by the path as it was given: __filename has no symbolic links.
+const bin = (words.find(isReach) || `--require=${__filename}`).slice('--require='.length).replace('node/reach.js', 'bin');
 const isForStandIn = file => {
     try {
         const called = fs.statSync(file).size < 4096 && /^#!\/bin\/sh\s+exec "?([^"\s]+)"? "\$@"\s*$/.exec(fs.readFileSync(file, 'utf8'));
@@ -42,7 +43,10 @@ const changed = (name, value) => name === 'NODE_OPTIONS' && isOver() ? without(v
 const handed = options => {
     const names = ['NODE_OPTIONS', 'PATH'].filter(name => options && options.env && typeof options.env[name] === 'string');
     const others = names.map(name => [name, changed(name, options.env[name])]).filter(([name, value]) => value !== options.env[name]);
-    return others.length ? { ...options, env: Object.assign(Object.create(options.env), Object.fromEntries(others)) } : options;
+    const env = {}; // with what is inherited, as node takes it
+    for (const name in others.length ? options.env : {})
+        env[name] = options.env[name];
+    return others.length ? { ...options, env: Object.assign(env, Object.fromEntries(others)) } : options;
 };
 const { spawn } = child_process.ChildProcess.prototype;
 child_process.ChildProcess.prototype.spawn = function (options) {
