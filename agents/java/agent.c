@@ -407,7 +407,7 @@ static void look_for_old(JNIEnv *jni)
 {
     const struct interpreted_methods methods = methods_to_log();
     agent.old_looks--;
-    if (interpreted_methods_add_old(&methods, jni))
+    if (interpreted_methods_add_old(&methods, jni, goes_on))
         agent.old_looks = 0;
 }
 
@@ -466,6 +466,7 @@ static void poll_dump(void)
         ->SetEventNotificationMode(agent.jvmti, JVMTI_DISABLE, JVMTI_EVENT_CLASS_FILE_LOAD_HOOK,
                                    NULL);
     agent.expects_redefined = false;
+    agent.old_looks = 0;
     pthread_mutex_lock(&agent.lock);
     code_table_free(&agent.table);
     pthread_mutex_unlock(&agent.lock);

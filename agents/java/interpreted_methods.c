@@ -221,13 +221,14 @@ static void add_obsolete(const struct interpreted_methods *methods, JNIEnv *jni)
     give_back(jvmti, stacks);
 }
 
-bool interpreted_methods_add_old(const struct interpreted_methods *methods, JNIEnv *jni)
+bool interpreted_methods_add_old(const struct interpreted_methods *methods, JNIEnv *jni,
+                                 bool (*goes_on)(void))
 {
     struct old_methods old = {0};
-    old_methods_find(methods->structs, &old);
+    old_methods_find(methods->structs, &old, goes_on);
     for (size_t i = 0; i < old.count; i++)
         add_old(methods, jni, old.items[i].method, old.items[i].codes,
-                id_of_place(old.items[i].place), old.items[i].same_size);
+                id_of_place(old.items[i].place), old.items[i].same_code);
     const bool again = old.again;
     old_methods_free(&old);
     add_obsolete(methods, jni);

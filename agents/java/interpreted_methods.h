@@ -33,8 +33,9 @@ bool interpreted_methods_add_redefined(const struct interpreted_methods *methods
 /* Log the methods that CLASS, which is known, has by now. */
 void interpreted_methods_add_again(const struct interpreted_methods *methods, jclass class);
 
-/* Log the old methods of redefined classes that some thread is in.  False: one of the classes was
- * just being redefined, so ask again. */
-bool interpreted_methods_add_old(const struct interpreted_methods *methods, JNIEnv *jni);
+/* Log the old methods of redefined classes that some thread is in, as long as GOES_ON.  False: one
+ * of the classes was just being redefined, so ask again. */
+bool interpreted_methods_add_old(const struct interpreted_methods *methods, JNIEnv *jni,
+                                 bool (*goes_on)(void));
 
 #endif

@@ -11,6 +11,9 @@ enum {
     PAGE_WORDS = 512,
     EMPTY_MOST = 16, /* so many pages of a stack without any value are below the frames */
     THREADS_MOST = 1 << 16,
+    STACK_MOST = 1 << 20, /* bytes of one that are looked at */
+    WORDS_MOST = 1 << 22, /* of all stacks */
+    BETWEEN_ASKING = 256,
     METHODS_MOST = 1 << 16,
     LEAST_ADDRESS = 1 << 16,
 };
@@ -120,9 +123,10 @@ static void add_old(struct old_methods *methods, const struct vm_structs *struct
         if (!read_method(structs, items[i], &parts) || parts.class != old->class ||
             parts.name != old->name || parts.signature != old->signature)
             continue;
-        const struct old_method found = {method, bytecodes(structs, old),
-                                         find_place(structs, items[i], &parts),
-                                         parts.code_bytes == old->code_bytes};
+        const struct old_method found = {
+            method, bytecodes(structs, old), find_place(structs, items[i], &parts),
+            /* HotSpot gives one that was changed another number. */
+            parts.code_bytes == old->code_bytes && parts.id_number == old->id_number};
         methods->again = methods->again || !found.place;
         if (found.place)
             add(methods, &found);
@@ -181,16 +185,17 @@ static bool add_words(struct words *words, const uint64_t page[PAGE_WORDS], uint
 static void read_stack(struct words *words, uint64_t base, uint64_t bytes)
 {
     uint64_t page[PAGE_WORDS];
-    const uint64_t low = base - bytes;
+    const uint64_t low = base - bytes, end = bytes < STACK_MOST ? low : base - STACK_MOST;
     unsigned empty = 0;
-    for (uint64_t at = base; at - low >= sizeof page && empty < EMPTY_MOST; at -= sizeof page) {
+    for (uint64_t at = base; at - end >= sizeof page && empty < EMPTY_MOST; at -= sizeof page) {
         if (!read_all(at - sizeof page, page, sizeof page))
             return;
         empty = add_words(words, page, low, base) ? 0 : empty + 1;
     }
 }
 
-static void read_stacks(const struct vm_structs *structs, struct words *words)
+static void read_stacks(const struct vm_structs *structs, struct words *words,
+                        bool (*goes_on)(void))
 {
     uint64_t list, count, data, base, bytes;
     if (!read_field(0, &structs->threads, &list) ||
@@ -198,7 +203,7 @@ static void read_stacks(const struct vm_structs *structs, struct words *words)
         !read_field(list, &structs->threads_data, &data) || count > THREADS_MOST)
         return;
     uint64_t *threads = read_addresses(data, count);
-    for (uint64_t i = 0; threads && i < count; i++)
+    for (uint64_t i = 0; threads && i < count && words->count < WORDS_MOST && goes_on(); i++)
         if (read_field(threads[i], &structs->stack_base, &base) &&
             read_field(threads[i], &structs->stack_bytes, &bytes) && base % 8 == 0 && bytes < base)
             read_stack(words, base, bytes);
@@ -211,15 +216,16 @@ static int by_value(const void *a, const void *b)
     return one < other ? -1 : one > other;
 }
 
-void old_methods_find(const struct vm_structs *structs, struct old_methods *methods)
+void old_methods_find(const struct vm_structs *structs, struct old_methods *methods,
+                      bool (*goes_on)(void))
 {
     struct words words = {0};
     if (!structs->constants_bytes || !structs->const_method_bytes || !structs->methods_data.at)
         return;
-    read_stacks(structs, &words);
+    read_stacks(structs, &words, goes_on);
     if (words.count)
         qsort(words.items, words.count, sizeof *words.items, by_value);
-    for (size_t i = 0; i < words.count; i++)
+    for (size_t i = 0; i < words.count && (i % BETWEEN_ASKING || goes_on()); i++)
         if (i == 0 || words.items[i] != words.items[i - 1])
             look_at(methods, structs, words.items[i]);
     free(words.items);

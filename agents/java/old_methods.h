@@ -15,7 +15,7 @@ struct old_method {
     uint64_t method;
     struct vm_bytecodes codes;
     const uint64_t *place; /* what the jmethodID of the new one is: HotSpot frees none */
-    bool same_size;        /* of the bytecodes */
+    bool same_code; /* the new one has the same bytecode, and so the lines are by the new one's */
 };
 
 struct old_methods {
@@ -24,8 +24,10 @@ struct old_methods {
     bool again; /* one was not settled yet: its class is just being redefined */
 };
 
-/* Find those on the stacks of all Java threads, into METHODS, which is empty. */
-void old_methods_find(const struct vm_structs *structs, struct old_methods *methods);
+/* Find those on the stacks of all Java threads, into METHODS, which is empty; of a deep stack only
+ * on its outermost MiB.  GOES_ON is asked now and then: false ends it early. */
+void old_methods_find(const struct vm_structs *structs, struct old_methods *methods,
+                      bool (*goes_on)(void));
 
 void old_methods_free(struct old_methods *methods);
 

@@ -518,19 +518,31 @@ static int make_vm(void **state)
     return 0;
 }
 
+static bool goes_on(void)
+{
+    return true;
+}
+
+static bool has_ended(void)
+{
+    return false;
+}
+
 /* One with CODE_BYTES where the new one has EQUAL_BYTES; 0: there is none. */
 static void assert_old(uint64_t code_bytes)
 {
     const struct vm_structs structs = made_structs();
     struct old_methods old = {0};
-    old_methods_find(&structs, &old);
+    old_methods_find(&structs, &old, goes_on);
     assert_int_equal(old.count, code_bytes != 0);
     if (code_bytes) {
         assert_int_equal(old.items[0].method, address(&vm.methods[1]));
         assert_int_equal(old.items[0].codes.addr, address(&vm.consts[1]) + CONST_BYTES);
         assert_int_equal(old.items[0].codes.bytes, code_bytes);
         assert_ptr_equal(old.items[0].place, &vm.place);
-        assert_int_equal(old.items[0].same_size, code_bytes == EQUAL_BYTES);
+        assert_int_equal(old.items[0].same_code,
+                         code_bytes == EQUAL_BYTES &&
+                             vm.consts[1].id_number == vm.consts[0].id_number);
         assert_false(old.again);
     }
     old_methods_free(&old);
@@ -542,6 +554,9 @@ static void test_a_method_on_a_stack_that_its_class_has_no_more(void **state)
     assert_old(EQUAL_BYTES);
     stack[STACK_WORDS - 30] = address(&vm.methods[1]); /* once more */
     assert_old(EQUAL_BYTES);
+    vm.consts[1].id_number = 3; /* that of a method that was changed, and is as long */
+    assert_old(EQUAL_BYTES);
+    vm.consts[1].id_number = 1;
     vm.consts[1].code_bytes = EQUAL_BYTES + 1;
     assert_old(EQUAL_BYTES + 1);
     const struct vm_bytecodes codes =
@@ -594,9 +609,19 @@ static void test_a_class_that_is_just_being_redefined(void **state)
     const struct vm_structs structs = made_structs();
     struct old_methods old = {0};
     vm.place = address(&vm.methods[1]); /* the ID is the old one's still */
-    old_methods_find(&structs, &old);
+    old_methods_find(&structs, &old, goes_on);
     assert_int_equal(old.count, 0);
     assert_true(old.again);
+    old_methods_free(&old);
+}
+
+static void test_a_jvm_that_ends_is_not_looked_at(void **state)
+{
+    (void)state;
+    const struct vm_structs structs = made_structs();
+    struct old_methods old = {0};
+    old_methods_find(&structs, &old, has_ended);
+    assert_int_equal(old.count, 0);
     old_methods_free(&old);
 }
 
@@ -627,6 +652,7 @@ int main(void)
         cmocka_unit_test_setup(test_words_that_are_no_old_method, make_vm),
         cmocka_unit_test_setup(test_a_stack_is_read_down_to_where_it_is_empty_or_guarded, make_vm),
         cmocka_unit_test_setup(test_a_class_that_is_just_being_redefined, make_vm),
+        cmocka_unit_test_setup(test_a_jvm_that_ends_is_not_looked_at, make_vm),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
