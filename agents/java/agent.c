@@ -518,15 +518,16 @@ static void JNICALL on_start(jvmtiEnv *jvmti, JNIEnv *jni, jthread thread)
 static void JNICALL on_end(jvmtiEnv *jvmti, JNIEnv *jni)
 {
     (void)jvmti;
-    (void)jni;
     if (atomic_exchange(&agent.ends, true))
         return;
     for (long ms = 0; atomic_load(&agent.inside) && ms < END_MS; ms++)
         wait_ms(1);
     if (atomic_load(&agent.inside))
         return;
-    if (jitdump_is_on(agent.dump))
+    if (jitdump_is_on(agent.dump)) {
+        look_for_redefined(jni); /* nothing else tells of classes redefined since the last look */
         untold_code_log(&agent.untold, &agent.structs, agent.dump, true);
+    }
     jitdump_close(agent.dump);
 }
 
