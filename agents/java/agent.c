@@ -300,18 +300,24 @@ static struct interpreted_methods methods_to_log(void)
                                         .no_lines = agent.options.no_lines};
 }
 
+/* Log methods of CLASS, in an event, by ADD. */
+static void log_class(jclass class, void (*add)(const struct interpreted_methods *, jclass))
+{
+    if (!atomic_load(&agent.interprets) || !begin_use())
+        return;
+    const struct interpreted_methods methods = methods_to_log();
+    if (jitdump_is_on(agent.dump))
+        add(&methods, class);
+    end_use();
+}
+
 /* Before its code first runs. */
 static void JNICALL on_class(jvmtiEnv *jvmti, JNIEnv *jni, jthread thread, jclass class)
 {
     (void)jvmti;
     (void)jni;
     (void)thread;
-    if (!atomic_load(&agent.interprets) || !begin_use())
-        return;
-    const struct interpreted_methods methods = methods_to_log();
-    if (jitdump_is_on(agent.dump))
-        interpreted_methods_add(&methods, class);
-    end_use();
+    log_class(class, interpreted_methods_add);
 }
 
 /* rbp and r13 are HotSpot's frame pointer and bytecode pointer on x86-64.  Readers look at the
@@ -345,12 +351,8 @@ static void JNICALL on_class_file(jvmtiEnv *jvmti, JNIEnv *jni, jclass redefined
     (void)bytes;
     (void)new_size;
     (void)new_bytes;
-    if (!redefined || !atomic_load(&agent.interprets) || !begin_use())
-        return;
-    const struct interpreted_methods methods = methods_to_log();
-    if (jitdump_is_on(agent.dump))
-        interpreted_methods_add_again(&methods, redefined);
-    end_use();
+    if (redefined)
+        log_class(redefined, interpreted_methods_add_again);
 }
 
 /* The event comes for each class that is loaded, too, so it is on only where classes have been
