@@ -91,17 +91,23 @@ static size_t split(struct line_text line, size_t most, struct line_text *fields
     }
 }
 
+/* The function's name has PLACE, which is in FILE. */
+static void set_place(struct v8_function *function, const struct v8_place *place,
+                      struct line_text file)
+{
+    function->file = file;
+    function->line = place->column ? place->line : 0;
+    function->column = place->column;
+}
+
 static void find_place(struct v8_function *function)
 {
     struct v8_place place;
     if (!v8_place_of(function->name.text, function->name.bytes, &place))
         return;
     function->has_no_file = !place.file_bytes;
-    if (function->has_no_file)
-        return;
-    function->file = (struct line_text){place.file, (uint32_t)place.file_bytes};
-    function->line = place.column ? place.line : 0;
-    function->column = place.column;
+    if (!function->has_no_file)
+        set_place(function, &place, (struct line_text){place.file, (uint32_t)place.file_bytes});
 }
 
 /* The number of a function more, which is at SFI now.  V8_NOWHERE without memory. */
@@ -236,9 +242,7 @@ static void name_script(struct reader *reader, uint32_t source)
     struct v8_place place;
     v8_place_of(function->name.text, function->name.bytes, &place);
     function->script = source;
-    function->file = reader->log->sources[source].file;
-    function->line = place.column ? place.line : 0;
-    function->column = place.column;
+    set_place(function, &place, reader->log->sources[source].file);
 }
 
 /* What source info says of the script of a function whose name has no file. */
