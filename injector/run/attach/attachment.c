@@ -38,6 +38,11 @@ static int64_t now_ms(void)
     return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
 }
 
+static int64_t deadline_of(const struct attachment_request *request)
+{
+    return now_ms() + (int64_t)(request->seconds * 1000);
+}
+
 /* ---- Waiting ---- */
 
 static bool was_interrupted(void)
@@ -227,7 +232,7 @@ static void ask_for_other_places(struct asking *asking, struct switch_page *page
     const enum other_place end = asking->attachment->elsewhere ? OTHER_PLACE_HERE : OTHER_PLACES;
     for (enum other_place i = 0; i < end && result->outcome == ATTACHMENT_FAILED; i++) {
         const char *dir = other_place_to_map(i);
-        asking->deadline_ms = now_ms() + (int64_t)(asking->request->seconds * 1000);
+        asking->deadline_ms = deadline_of(asking->request);
         if (dir)
             ask_for(asking, page, dir, result);
     }
@@ -347,7 +352,7 @@ static void open_root(struct attachment *attachment)
 static int ask_all(struct attachment *attachment, const struct attachment_request *request,
                    struct switch_list *list, struct findings *findings)
 {
-    struct asking asking = {request, attachment, -1, now_ms() + (int64_t)(request->seconds * 1000)};
+    struct asking asking = {request, attachment, -1, deadline_of(request)};
     attachment->results = calloc(list->count, sizeof *attachment->results);
     if (!attachment->results)
         return report_failure(findings, "out of memory");
