@@ -6,11 +6,10 @@
  * there.
  *
  * How to add a machine: its entry in machine.c, with its names and how ELF has it.  For stacks, the
- * registers in the entry, and how its code looks: a row in
- * unwind/code_shape.c, named in enum machine_code.  For bt, the words of its registers in the
- * entry.  For gdb, its registers' names in the entry, and a line in MACHINES of
- * debug/perfjit_gdb.py.  For checked frames, and for jitdump/cfi.h, see
- * jitdump/instructions/code_step.h and jitdump/cfi/cfi_arch.h.
+ * registers in the entry, and how its code looks: a row in unwind/code_shape.c, named in enum
+ * machine_code.  For bt, the words of its registers in the entry.  For gdb, its registers' names in
+ * the entry, and a line in MACHINES of debug/perfjit_gdb.py.  For checked frames, and for
+ * jitdump/cfi.h, see jitdump/instructions/code_step.h and jitdump/cfi/cfi_arch.h.
  */
 #ifndef PERFJIT_MACHINE_H
 #define PERFJIT_MACHINE_H
