@@ -218,12 +218,10 @@ refuse_each() {
     refuse_each
 }
 
-# The same guest, static, with the libraries' single files.  musl-gcc is without the kernel's headers.
+# The same guest, static, with the libraries' single files.
 musl_guest() {
-    command -v musl-gcc >/dev/null || skip "there is no musl-gcc (make setup-live)"
-    mkdir kernel
-    ln -s /usr/include/linux /usr/include/asm-generic "/usr/include/$(gcc -print-multiarch)/asm" kernel
-    musl-gcc -idirafter kernel -std=gnu11 -D_GNU_SOURCE -O1 -I"$here/../.." -I"$BUILD/dist" -static -pthread -o guest \
+    require_musl
+    with_musl -std=gnu11 -D_GNU_SOURCE -O1 -I"$here/../.." -I"$BUILD/dist" -static -pthread -o guest \
         "$here/../producers/guest.c" "$BUILD"/dist/{jitdump,perfmap}.c
     guest=$PWD/guest
 }

@@ -286,6 +286,20 @@ await() {
     until "$@"; do sleep 0.01; done
 }
 
+# ---- musl ----
+
+# with_musl ARGUMENT...: musl-gcc, whose headers are without the kernel's.
+with_musl() {
+    local kernel=$BATS_FILE_TMPDIR/kernel
+    mkdir -p "$kernel"
+    ln -sfn /usr/include/linux /usr/include/asm-generic "/usr/include/$(gcc -print-multiarch)/asm" "$kernel"
+    musl-gcc -idirafter "$kernel" "$@"
+}
+
+require_musl() {
+    command -v musl-gcc >/dev/null || skip "there is no musl-gcc (make setup-live)"
+}
+
 # ---- Processes (producers/process_lives.c) ----
 
 lives=$BUILD/producers/process_lives

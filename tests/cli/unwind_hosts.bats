@@ -28,10 +28,8 @@ END
 
 # What make check does not install.
 make_for_musl() {
-    command -v musl-gcc >/dev/null || skip "there is no musl-gcc (make setup-live)"
-    mkdir kernel
-    ln -s /usr/include/linux /usr/include/asm-generic "/usr/include/$(gcc -print-multiarch)/asm" kernel
-    musl-gcc -idirafter kernel -std=gnu11 -D_GNU_SOURCE -O2 "-I$top" -DJITUNWIND_STATIC -fPIE -c \
+    require_musl
+    with_musl -std=gnu11 -D_GNU_SOURCE -O2 "-I$top" -DJITUNWIND_STATIC -fPIE -c \
         "$top/tests/producers/unwind_hosts.c" "$BUILD/dist/jitunwind.c"
     # musl-gcc leaves the search table out.
     musl-gcc -pthread -Wl,--eh-frame-hdr -static -o musl_static unwind_hosts.o jitunwind.o

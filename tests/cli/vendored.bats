@@ -11,18 +11,6 @@ setup() {
     cd "$BATS_TEST_TMPDIR"
 }
 
-# musl's headers are without the kernel's.
-musl() {
-    local kernel=$BATS_FILE_TMPDIR/kernel
-    mkdir -p "$kernel"
-    ln -sfn /usr/include/linux /usr/include/asm-generic "/usr/include/$(gcc -print-multiarch)/asm" "$kernel"
-    musl-gcc -idirafter "$kernel" "$@"
-}
-
-require_musl() {
-    command -v musl-gcc >/dev/null || skip "there is no musl-gcc (make setup)"
-}
-
 bits32() {
     gcc -m32 -Wno-psabi -idirafter "/usr/include/$(gcc -print-multiarch)" "$@"
 }
@@ -238,8 +226,8 @@ C
 # bats test_tags=all
 @test "musl: no warning, no name too many, the same dumps, static" {
     require_musl
-    clean musl c11 -O2
-    same_dumps musl -static
+    clean with_musl c11 -O2
+    same_dumps with_musl -static
 }
 
 # bats test_tags=all
@@ -260,7 +248,7 @@ C
                 clean $compiler $standard $level
                 clean $compiler $standard $level -DJITDUMP_STATIC -DJITUNWIND_STATIC
             done
-            command -v musl-gcc >/dev/null && clean musl $standard $level
+            command -v musl-gcc >/dev/null && clean with_musl $standard $level
         done
     done
 }
@@ -276,8 +264,8 @@ C
     for library in jitdump perfmap jitunwind; do
         readelf -d "built/lib$library.so.0" | sed -nE 's/.*\(NEEDED\).*\[(.*)\]/\1/p' | same /dev/stdin <(echo libc.so)
     done
-    musl -std=gnu11 -D_GNU_SOURCE -O2 -I"$top" -static -o torture "$top/tests/producers/torture.c" built/libjitdump.a -pthread
-    musl -std=gnu11 -D_GNU_SOURCE -O2 -I"$top" -o shared "$top/tests/producers/both_libraries.c" -Lbuilt -ljitdump -lperfmap -pthread
+    with_musl -std=gnu11 -D_GNU_SOURCE -O2 -I"$top" -static -o torture "$top/tests/producers/torture.c" built/libjitdump.a -pthread
+    with_musl -std=gnu11 -D_GNU_SOURCE -O2 -I"$top" -o shared "$top/tests/producers/both_libraries.c" -Lbuilt -ljitdump -lperfmap -pthread
     mkdir dumps shared.dumps
     timeout 300 ./torture stress dumps 20 1
     timeout 300 ./torture kill dumps 20 1
