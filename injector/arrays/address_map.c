@@ -224,6 +224,49 @@ int address_map_set(struct address_map *map, uint64_t start, uint64_t end, uint3
     return insert(map, place, (struct address_range){start, end, value});
 }
 
+/* Whether one range has all of [START, END) and VALUE. */
+static bool has_all(const struct address_map *map, uint64_t start, uint64_t end, uint32_t value)
+{
+    const struct address_range *range = address_map_at(map, start);
+    return range && range->end >= end && range->value == value;
+}
+
+/* The place in front of PLACE; there is one. */
+static struct address_place place_below(const struct address_map *map, struct address_place place)
+{
+    if (place.slot == 0)
+        return (struct address_place){place.leaf - 1, map->leaves[place.leaf - 1]->count - 1};
+    return (struct address_place){place.leaf, place.slot - 1};
+}
+
+static struct address_range *mutable_at(struct address_map *map, struct address_place place)
+{
+    return &map->leaves[place.leaf]->ranges[place.slot];
+}
+
+int address_map_join(struct address_map *map, uint64_t start, uint64_t end, uint32_t value)
+{
+    struct address_place place;
+    if (start >= end || has_all(map, start, end, value))
+        return 0;
+    if (make_room(map, start, end, &place))
+        return -1;
+    struct address_range *above = place.leaf < map->count ? mutable_at(map, place) : NULL;
+    struct address_range *below =
+        place.leaf || place.slot ? mutable_at(map, place_below(map, place)) : NULL;
+    bool joins_above = above && above->start == end && above->value == value;
+    bool joins_below = below && below->end == start && below->value == value;
+    if (joins_below)
+        below->end = joins_above ? above->end : end;
+    if (joins_above && !joins_below)
+        above->start = start;
+    else if (joins_above)
+        erase(map, &place);
+    return joins_below || joins_above
+               ? 0
+               : insert(map, place, (struct address_range){start, end, value});
+}
+
 void address_map_free(struct address_map *map)
 {
     for (size_t i = 0; i < map->count; i++)

@@ -67,6 +67,10 @@ int address_map_clear(struct address_map *map, uint64_t start, uint64_t end);
 /* Give [START, END), if it is not empty, to VALUE.  Returns 0, or -1 without memory. */
 int address_map_set(struct address_map *map, uint64_t start, uint64_t end, uint32_t value);
 
+/* As address_map_set, but neighbours with the same value become one range.  A map of few values
+ * stays small then, however often it is set. */
+int address_map_join(struct address_map *map, uint64_t start, uint64_t end, uint32_t value);
+
 void address_map_free(struct address_map *map);
 
 #endif

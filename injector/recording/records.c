@@ -157,9 +157,7 @@ static void report_broken(const struct records *records, const struct perf_recor
                           struct findings *findings)
 {
     const struct perf_file *file = records->file;
-    struct perf_sample sample;
-    if (!perf_sample_read_stack(&sample, &file->events[perf_sample_event(file, record)].format,
-                                record))
+    if (perf_sample_is_broken(&file->events[perf_sample_event(file, record)].format, record))
         report_finding(findings, FINDING_SAMPLE_BROKEN, "%s: record at 0x%" PRIx64, file->path,
                        record->offset);
 }

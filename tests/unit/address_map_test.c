@@ -134,6 +134,48 @@ static void test_random_changes_of_all_lengths_match_a_model(void **state)
         play(seed + (uint64_t)i, 3000, 1 + random_below(&seed, SPACE));
 }
 
+/* As often as two neighbours have different owners, a range begins. */
+static size_t stretch_count(const struct model *model)
+{
+    size_t count = 0;
+    for (uint64_t addr = 0; addr < SPACE; addr++)
+        count += model->owner[addr] != NOBODY &&
+                 (addr == 0 || model->owner[addr] != model->owner[addr - 1]);
+    return count;
+}
+
+static void test_joined_neighbours_of_one_value_are_one_range(void **state)
+{
+    struct address_map map = {0};
+    struct model model = {{0}};
+    uint64_t seed = 41;
+    (void)state;
+    for (int i = 0; i < 40000; i++) {
+        uint64_t start = random_below(&seed, SPACE), end = start + random_below(&seed, 9);
+        uint32_t value = 1 + random_below(&seed, 3);
+        end = end < SPACE ? end : SPACE;
+        model_set(&model, start, end, value);
+        assert_int_equal(address_map_join(&map, start, end, value), 0);
+        assert_int_equal(range_count(&map), stretch_count(&model));
+        if (i % 16 == 0)
+            assert_same(&map, &model);
+    }
+    assert_same(&map, &model);
+    address_map_free(&map);
+}
+
+/* Code that goes upwards, as nearly all does. */
+static void test_many_joined_ranges_are_one(void **state)
+{
+    struct address_map map = {0};
+    (void)state;
+    for (uint64_t i = 0; i < 100000; i++)
+        assert_int_equal(address_map_join(&map, 10 * i, 10 * i + 10, 7), 0);
+    assert_int_equal(range_count(&map), 1);
+    assert_int_equal(address_map_at(&map, 999999)->start, 0);
+    address_map_free(&map);
+}
+
 static void test_empty_map_has_no_ranges(void **state)
 {
     struct address_map map = {0};
@@ -251,6 +293,8 @@ int main(void)
         cmocka_unit_test(test_random_changes_of_short_ranges_match_a_model),
         cmocka_unit_test(test_random_changes_of_long_ranges_match_a_model),
         cmocka_unit_test(test_random_changes_of_all_lengths_match_a_model),
+        cmocka_unit_test(test_joined_neighbours_of_one_value_are_one_range),
+        cmocka_unit_test(test_many_joined_ranges_are_one),
         cmocka_unit_test(test_empty_map_has_no_ranges),
         cmocka_unit_test(test_setting_an_empty_range_changes_nothing),
         cmocka_unit_test(test_setting_a_range_leaves_the_rest_of_its_neighbours),

@@ -88,29 +88,31 @@ static void set(struct address_history *history, struct address_map *map, uint64
 {
     if (history->visits > 1)
         keep_before(history, map, first, end);
-    if (address_map_set(map, first, end, state))
+    if (address_map_join(map, first, end, state))
         history->no_memory = true;
 }
 
-/* Whether START to END has none of the addresses, and lies between the same two as the last such
- * one did, as nearly all code does. */
-static bool is_in_gap(const struct address_history *history, uint64_t start, uint64_t end)
+/* The same.  It mostly is NEAR or a few behind: a change has few of the addresses, and most code
+ * lies behind that of the last change. */
+static size_t first_from_near(const struct address_history *history, size_t near, uint64_t addr)
 {
-    size_t gap = history->gap;
-    return (gap == 0 || history->asked[gap - 1] < start) &&
-           (gap == history->count || history->asked[gap] >= end);
+    enum { FEW = 8 };
+    if (near && history->asked[near - 1] >= addr)
+        return first_from(history, addr);
+    for (size_t i = 0; i < FEW; i++, near++)
+        if (near == history->count || history->asked[near] >= addr)
+            return near;
+    return first_from(history, addr);
 }
 
 static void show(struct address_history *history, uint64_t start, uint64_t end,
                  enum address_state state)
 {
-    if (is_in_gap(history, start, end))
+    size_t first = first_from_near(history, history->behind, start);
+    size_t behind = first_from_near(history, first, end);
+    history->behind = behind;
+    if (first >= behind)
         return;
-    size_t first = first_from(history, start), behind = first_from(history, end);
-    if (first >= behind) {
-        history->gap = first;
-        return;
-    }
     set(history, &history->shown, first, behind, state);
     if (state == ADDRESS_FUNCTION || state == ADDRESS_GONE)
         set(history, &history->last, first, behind, state);
@@ -195,21 +197,18 @@ void address_history_leave(struct address_history *history, size_t mark)
     address_map_free(&history->last);
 }
 
-size_t address_history_find(const struct address_history *history, uint64_t addr)
-{
-    return first_from(history, addr);
-}
-
 static uint8_t state_in(const struct address_map *map, size_t number)
 {
     const struct address_range *range = address_map_at(map, number);
     return range ? (uint8_t)range->value : ADDRESS_NOTHING;
 }
 
+/* Code that is shown is the last change of code as well. */
 struct address_facts address_history_facts(const struct address_history *history, size_t number)
 {
-    return (struct address_facts){state_in(&history->shown, number),
-                                  state_in(&history->last, number)};
+    uint8_t shown = state_in(&history->shown, number);
+    bool is_covered = shown == ADDRESS_FILE || shown == ADDRESS_MEMORY;
+    return (struct address_facts){shown, is_covered ? state_in(&history->last, number) : shown};
 }
 
 void address_history_end(struct address_history *history)

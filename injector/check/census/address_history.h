@@ -49,7 +49,7 @@ struct address_history {
     struct address_before *before; /* of the open visits but the outermost, the innermost last */
     size_t before_count, before_capacity;
     size_t visits;  /* that are open */
-    size_t gap;     /* the first behind the last change that had none */
+    size_t behind;  /* the first address behind the last change */
     bool no_memory; /* something could not be kept: the states are wrong from there on */
 };
 
@@ -82,9 +82,7 @@ void address_history_leave(struct address_history *history, size_t mark);
 void address_history_play(struct address_history *history, struct history_part *part,
                           uint64_t time_ns);
 
-/* The number of ADDR, which must be one of the addresses, and the facts about the address of that
- * NUMBER. */
-size_t address_history_find(const struct address_history *history, uint64_t addr);
+/* The facts about address number NUMBER. */
 struct address_facts address_history_facts(const struct address_history *history, size_t number);
 
 void address_history_end(struct address_history *history);

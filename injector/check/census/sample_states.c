@@ -2,10 +2,7 @@
 #include "injector/check/census/sample_states.h"
 
 #include "injector/arrays/array.h"
-#include "injector/arrays/number_map.h"
-#include "injector/arrays/number_sort.h"
-
-#include <string.h>
+#include "injector/arrays/digit_sort.h"
 
 /* A life in which samples were taken, or in one of its children. */
 struct asked_life {
@@ -15,12 +12,10 @@ struct asked_life {
     bool matters, is_child;
 };
 
-/* The addresses of all samples, each once. */
-struct asked_addresses {
-    uint64_t *items; /* in the order in which they were met; a sample's `at` counts these */
-    uint64_t *sorted;
-    size_t *places; /* in `sorted`, by their number in `items` */
-    size_t count, capacity;
+/* The address of a sample. */
+struct asked_address {
+    uint64_t ip;
+    size_t sample;
 };
 
 struct player {
@@ -29,7 +24,7 @@ struct player {
     struct asked_life *items; /* by life */
     uint32_t *order;          /* those that matter: a parent stands before its children */
     size_t order_count;
-    struct asked_addresses asked;
+    uint64_t *asked; /* the addresses of all samples, each once, ascending */
     struct address_history history;
     struct visit
         *visits; /* those that go on: a life, and the child that is played on top of it, ... */
@@ -85,39 +80,34 @@ static void find_children(struct player *player)
 
 /* ---- Which addresses ---- */
 
-/* NUMBERS: of the addresses that are there. */
-static int number_sample(struct asked_addresses *asked, struct number_map *numbers,
-                         struct census_sample *sample)
+/* The addresses of all samples, ascending; NULL without memory. */
+static struct asked_address *sort_addresses(const struct census_sample *samples, size_t count)
 {
-    sample->at = number_map_get(numbers, sample->ip);
-    if (sample->at != NUMBER_MAP_NOTHING)
-        return 0;
-    if (array_reserve(asked->items, asked->count, asked->capacity) ||
-        number_map_put(numbers, sample->ip, (uint32_t)asked->count))
-        return -1;
-    sample->at = (uint32_t)asked->count;
-    asked->items[asked->count++] = sample->ip;
-    return 0;
+    struct asked_address *sorted = malloc((count + 1) * sizeof *sorted);
+    for (size_t i = 0; sorted && i < count; i++)
+        sorted[i] = (struct asked_address){samples[i].ip, i};
+    if (sorted && digit_sort(sorted, count, sizeof *sorted)) {
+        free(sorted);
+        return NULL;
+    }
+    return sorted;
 }
 
+/* Number the addresses. */
 static int find_addresses(struct player *player, struct census_sample *samples, size_t count)
 {
-    struct asked_addresses *asked = &player->asked;
-    struct number_map numbers = {0};
-    int result = 0;
-    for (size_t i = 0; !result && i < count; i++)
-        result = number_sample(asked, &numbers, &samples[i]);
-    number_map_free(&numbers);
-    asked->sorted = malloc((asked->count + 1) * sizeof *asked->sorted);
-    asked->places = malloc((asked->count + 1) * sizeof *asked->places);
-    if (result || !asked->sorted || !asked->places)
+    struct asked_address *sorted = sort_addresses(samples, count);
+    size_t asked_count = 0;
+    player->asked = sorted ? malloc((count + 1) * sizeof *player->asked) : NULL;
+    for (size_t i = 0; player->asked && i < count; i++) {
+        if (i == 0 || sorted[i].ip != sorted[i - 1].ip)
+            player->asked[asked_count++] = sorted[i].ip;
+        samples[sorted[i].sample].at = (uint32_t)(asked_count - 1);
+    }
+    free(sorted);
+    if (!player->asked)
         return -1;
-    if (asked->count)
-        memcpy(asked->sorted, asked->items, asked->count * sizeof *asked->sorted);
-    number_sort(asked->sorted, asked->count, sizeof *asked->sorted);
-    address_history_begin(&player->history, asked->sorted, asked->count);
-    for (size_t i = 0; i < asked->count; i++)
-        asked->places[i] = address_history_find(&player->history, asked->items[i]);
+    address_history_begin(&player->history, player->asked, asked_count);
     return 0;
 }
 
@@ -160,7 +150,7 @@ static void look(struct player *player, struct visit *visit)
 {
     struct census_sample *sample = &visit->item->samples[visit->next_sample++];
     address_history_play(&player->history, &visit->part, sample->time_ns);
-    sample->facts = address_history_facts(&player->history, player->asked.places[sample->at]);
+    sample->facts = address_history_facts(&player->history, sample->at);
 }
 
 /* A child that was forked at the time of a sample was there before it. */
@@ -204,9 +194,7 @@ static int play_family(struct player *player, uint32_t life)
 static void free_player(struct player *player)
 {
     address_history_end(&player->history);
-    free(player->asked.items);
-    free(player->asked.sorted);
-    free(player->asked.places);
+    free(player->asked);
     free(player->visits);
     free(player->order);
     free(player->items);

@@ -217,6 +217,18 @@ bool perf_sample_read_stack(struct perf_sample *sample, const struct sample_form
                                                                        : SAMPLE_BRANCH_STACK);
 }
 
+/* Most samples without a chain have nothing but fields of a fixed length: those need not be read.
+ */
+bool perf_sample_is_broken(const struct sample_format *format, const struct perf_record *record)
+{
+    struct perf_sample sample;
+    size_t count = format->field_count;
+    bool is_fixed = !format->off_cpu && count && format->fields[count - 1] < SAMPLE_FRONT_FIELDS;
+    if (is_fixed && record->size >= PERF_RECORD_HEADER_BYTES + 8 * count)
+        return false;
+    return !perf_sample_read_stack(&sample, format, record);
+}
+
 /* ---- Whose a sample is ---- */
 
 /* Read RECORD into *SAMPLE if it is one of a thread that waited. */

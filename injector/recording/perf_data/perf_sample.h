@@ -86,6 +86,9 @@ bool perf_sample_read(struct perf_sample *sample, const struct sample_format *fo
 bool perf_sample_read_stack(struct perf_sample *sample, const struct sample_format *format,
                             const struct perf_record *record);
 
+/* Whether RECORD, a SAMPLE of FORMAT, ends in front of the end of its stack, read as above. */
+bool perf_sample_is_broken(const struct sample_format *format, const struct perf_record *record);
+
 /* The process and address of a sample (IP NULL: not wanted). Returns false if RECORD is not a
  * SAMPLE, or does not contain them. */
 bool perf_record_sample(const struct perf_file *file, const struct perf_record *record,
