@@ -79,7 +79,7 @@ CXX_RUNTIME   := $(wildcard $(shell $(CC) -print-file-name=libsupc++.a)) \
                  $(if $(wildcard $(shell $(CC) -print-file-name=libstdc++.so)),-lstdc++,-l:libstdc++.so.6)
 # musl has no argp: Alpine's argp-standalone.
 ARGP          := $(if $(wildcard $(shell $(CC) -print-file-name=libargp.a)),-largp)
-INJECTOR_LIBS := -ldw -lelf -ljansson -lxxhash -lzstd -llzma -lz $(ARGP) $(CXX_RUNTIME) -lm
+INJECTOR_LIBS := -ldw -lelf -ljansson -lzstd -llzma -lz $(ARGP) $(CXX_RUNTIME) -lm
 
 JITDUMP_SRC  := $(wildcard jitdump/*.c jitdump/*/*.c)
 PERFMAP_SRC  := $(wildcard perfmap/*.c)
@@ -610,7 +610,7 @@ $(STATIC):
 
 # The command as one file that needs no other, for machines where nothing can be installed.
 STATIC_LIBS := $(filter-out -l:libstdc++.so.6,$(INJECTOR_LIBS)) -lbz2
-STATIC_NEEDS := libdw.a:libdw-dev libelf.a:libelf-dev libxxhash.a:libxxhash-dev libjansson.a:libjansson-dev \
+STATIC_NEEDS := libdw.a:libdw-dev libelf.a:libelf-dev libjansson.a:libjansson-dev \
                 libzstd.a:libzstd-dev liblzma.a:liblzma-dev libz.a:zlib1g-dev libbz2.a:libbz2-dev
 static: $(BUILD)/static/perfjit
 $(BUILD)/static/perfjit: $(call objects,$(INJECTOR_SRC) packaging/static_libc.c) $(LIBJITDUMP) $(LIBPERFMAP)

@@ -3,6 +3,7 @@
 
 #include "injector/arrays/array.h"
 #include "injector/arrays/bisect.h"
+#include "injector/arrays/hash.h"
 #include "injector/log/code/jit_name.h"
 #include "injector/log/lines/code_lines.h"
 #include "injector/log/lines/line_entry.h"
@@ -14,7 +15,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <xxhash.h>
 
 enum { FIRST_SIZE = 4096 };
 /* Of a key, for the kernel's code: with the number of what the recording tells of it, or without.

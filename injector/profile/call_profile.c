@@ -2,11 +2,11 @@
 #include "injector/profile/call_profile.h"
 
 #include "injector/arrays/array.h"
+#include "injector/arrays/hash.h"
 #include "injector/text/code_name.h"
 
 #include <stdlib.h>
 #include <string.h>
-#include <xxhash.h>
 
 enum { FIRST_INDEX_SIZE = 1024 };
 

@@ -1,9 +1,9 @@
 /* See group_counts.h. */
 #include "injector/profile/group_counts.h"
+#include "injector/arrays/hash.h"
 
 #include <stdlib.h>
 #include <string.h>
-#include <xxhash.h>
 
 enum { FIRST_CAPACITY = 64 };
 

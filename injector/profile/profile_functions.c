@@ -1,13 +1,13 @@
 /* See profile_functions.h. */
 #include "injector/profile/profile_functions.h"
 
+#include "injector/arrays/hash.h"
 #include "injector/text/file_name.h"
 #include "injector/text/printable_text.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
-#include <xxhash.h>
 
 static struct profile_function function_of(const struct call_frame *frame)
 {

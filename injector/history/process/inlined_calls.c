@@ -2,6 +2,7 @@
 #include "injector/history/process/inlined_calls.h"
 
 #include "injector/arrays/array.h"
+#include "injector/arrays/hash.h"
 #include "injector/history/process/unused_addresses.h"
 #include "injector/log/code/jit_name.h"
 #include "jitdump/format/byte_sink.h"
@@ -9,7 +10,6 @@
 
 #include <stdio.h>
 #include <stdlib.h>
-#include <xxhash.h>
 
 /* Names are looked up without their mark. */
 static const char mark[] = " (inlined)";

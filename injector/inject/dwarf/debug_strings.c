@@ -2,9 +2,8 @@
 #include "injector/inject/dwarf/debug_strings.h"
 
 #include "injector/arrays/array.h"
+#include "injector/arrays/hash.h"
 #include "injector/inject/dwarf/debug_room.h"
-
-#include <xxhash.h>
 
 static char printable(char c)
 {

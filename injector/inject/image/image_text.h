@@ -9,9 +9,8 @@
 #ifndef PERFJIT_IMAGE_TEXT_H
 #define PERFJIT_IMAGE_TEXT_H
 
+#include "injector/arrays/hash.h"
 #include "injector/inject/layout/jit_image.h"
-
-#include <xxhash.h>
 
 /* Write the code of IMAGE into FD.  Returns 0, or -1 with errno. */
 int image_text_write(const struct jit_image *image, int fd, struct progress *progress);

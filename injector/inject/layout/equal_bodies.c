@@ -1,9 +1,9 @@
 /* See equal_bodies.h. */
 #include "injector/inject/layout/equal_bodies.h"
+#include "injector/arrays/hash.h"
 
 #include <stdlib.h>
 #include <string.h>
-#include <xxhash.h>
 
 /* A thousand bodies may be equal in their bytes, and each from other lines: of those only some are
  * compared. */

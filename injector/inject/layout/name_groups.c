@@ -2,12 +2,12 @@
 #include "injector/inject/layout/name_groups.h"
 
 #include "injector/arrays/array.h"
+#include "injector/arrays/hash.h"
 #include "injector/inject/layout/placed_functions.h"
 
 #include <stdlib.h>
 #include <string.h>
 #define XXH_STATIC_LINKING_ONLY /* a state without malloc */
-#include <xxhash.h>
 
 struct grouping {
     struct name_groups *to;

@@ -2,13 +2,14 @@
 #include "injector/log/code/code_log.h"
 
 #include "injector/arrays/array.h"
+#include "injector/arrays/hash.h"
 #include "injector/arrays/run_sort.h"
 #include "injector/log/code/jit_name.h"
+#include "injector/text/character.h"
 #include "injector/text/code_name.h"
 #include "injector/text/printable_text.h"
 
 #include <string.h>
-#include <xxhash.h>
 
 /* Whether RECORD is empty. */
 static bool is_empty(const struct jit_record *record)
@@ -57,6 +58,8 @@ void jit_function_set_name(struct jit_function *function, const char *name, size
     function->name = name;
     function->name_bytes = (uint32_t)bytes;
     function->name_hash = XXH3_64bits(name, bytes);
+    function->plain_name = characters_are_plain_ascii(name, bytes);
+    function->placed_name = bytes && name[bytes - 1] >= '0' && name[bytes - 1] <= '9';
 }
 
 int code_log_add_event(struct code_log *log, uint64_t time_ns, enum code_event_kind kind,
@@ -167,7 +170,7 @@ int code_log_print_names(struct code_log *log)
 {
     for (size_t i = 0; i < log->function_count; i++) {
         struct jit_function *function = &log->functions[i];
-        if (!function->name || printable_is(function->name))
+        if (!function->name || function->plain_name || printable_is(function->name))
             continue;
         const char *name = keep_name(log, printable_copy(function->name));
         if (!name)

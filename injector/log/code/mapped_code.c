@@ -56,7 +56,7 @@ static int show_log(struct code_log *log, struct source_maps *maps,
         for (size_t i = 0; i < block->count; i++)
             block->lines[i].translation = translation;
     for (size_t i = 0; i < log->function_count; i++)
-        if (log->functions[i].name && map_name(maps, log, &log->functions[i]))
+        if (log->functions[i].placed_name && map_name(maps, log, &log->functions[i]))
             return -1;
     return 0;
 }

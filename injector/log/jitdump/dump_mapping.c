@@ -1,6 +1,7 @@
 /* See dump_mapping.h. */
 #include "injector/log/jitdump/dump_mapping.h"
 
+#include "injector/arrays/hash.h"
 #include "injector/files/file_bytes.h"
 #include "injector/files/interruption.h"
 #include "jitdump/format/jitdump_format.h"
@@ -13,7 +14,6 @@
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
-#include <xxhash.h>
 
 enum { TRIES = 20, PREFIX_BYTES = 8 };
 

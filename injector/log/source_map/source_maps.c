@@ -2,6 +2,7 @@
 #include "injector/log/source_map/source_maps.h"
 
 #include "injector/arrays/array.h"
+#include "injector/arrays/hash.h"
 #include "injector/files/regular_file.h"
 #include "injector/log/script/declared_name.h"
 #include "injector/log/script/file_url.h"
@@ -16,7 +17,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
-#include <xxhash.h>
 
 enum {
     TAIL_BYTES = 64 << 10, /* of a script, in which its map is named */

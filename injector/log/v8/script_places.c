@@ -3,11 +3,11 @@
 
 #include "injector/arrays/array.h"
 #include "injector/arrays/bisect.h"
+#include "injector/arrays/hash.h"
 #include "injector/log/script/script_file.h"
 #include "injector/log/v8/v8_log.h"
 
 #include <stdlib.h>
-#include <xxhash.h>
 
 enum { NO_COLUMN = 0 };
 
