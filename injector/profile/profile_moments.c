@@ -3,6 +3,7 @@
 
 #include "injector/arrays/array.h"
 #include "injector/arrays/bisect.h"
+#include "injector/arrays/digit_sort.h"
 #include "injector/log/code/tier_mark.h"
 #include "injector/profile/activity.h"
 
@@ -127,7 +128,8 @@ static int sort_samples(struct search *search)
             search->samples[search->sample_count++] =
                 (struct lane_sample){search->lane_of[sample->thread], i, sample->time_ns};
     }
-    if (search->sample_count)
+    if (!array_in_order(search->samples, search->sample_count, sizeof *search->samples,
+                        compare_samples))
         qsort(search->samples, search->sample_count, sizeof *search->samples, compare_samples);
     return 0;
 }
@@ -139,12 +141,6 @@ static size_t lane_end(const struct search *search, size_t first)
     while (end < search->sample_count && search->samples[end].lane == search->samples[first].lane)
         end++;
     return end;
-}
-
-static int compare_gaps(const void *left, const void *right)
-{
-    const uint64_t *a = left, *b = right;
-    return *a < *b ? -1 : *a > *b;
 }
 
 /* The usual distance of samples in the thread that has most. */
@@ -167,11 +163,11 @@ static int find_usual(struct search *search)
     for (size_t i = 1; i < count; i++)
         gaps_ns[i - 1] =
             search->samples[first + i].time_ns - search->samples[first + i - 1].time_ns;
-    qsort(gaps_ns, count - 1, sizeof *gaps_ns, compare_gaps);
+    const int result = digit_sort(gaps_ns, count - 1, sizeof *gaps_ns);
     const uint64_t middle_ns = gaps_ns[(count - 1) / 2];
     search->usual_ns = middle_ns > LEAST_GAP_NS ? middle_ns : LEAST_GAP_NS;
     free(gaps_ns);
-    return 0;
+    return result;
 }
 
 /* ---- Tiers ---- */

@@ -133,6 +133,19 @@ static void put_numbers(void)
     json_end_array(&json);
 }
 
+static void test_differences(void **state)
+{
+    (void)state;
+    json_begin_array(&json, NULL);
+    json_difference(&json, NULL, 0);
+    json_difference(&json, NULL, -1);
+    json_difference(&json, NULL, -10);
+    json_difference(&json, NULL, INT64_MAX);
+    json_difference(&json, NULL, INT64_MIN);
+    json_end_array(&json);
+    assert_written("[0,-1,-10,9223372036854775807,-9223372036854775808]\n");
+}
+
 static void test_numbers_are_exact(void **state)
 {
     (void)state;
@@ -160,6 +173,7 @@ int main(void)
         TEST(test_text),
         TEST(test_text_in_a_page),
         TEST(test_hidden_text),
+        TEST(test_differences),
         TEST(test_numbers_are_exact),
         TEST(test_numbers_of_viewers_are_numbers),
     };

@@ -8,7 +8,10 @@
 #define ZLIB_CONST
 #include <zlib.h>
 
-enum { GROUP_BYTES = 3, CHUNK_BYTES = 1 << 14 };
+/* Of 1 to 9.  zlib's usual 6 makes a page of 4.4 MB 0.3 MB smaller, and takes twice as long. */
+enum { PACK_LEVEL = 4 };
+
+enum { GROUP_BYTES = 3, GROUP_DIGITS = 4, CHUNK_BYTES = 3 << 12 };
 
 struct packed_data {
     FILE *stream;
@@ -17,18 +20,33 @@ struct packed_data {
     size_t group_bytes;
 };
 
-/* Put the group as four digits, as far as it has bytes. */
-static void put_group(struct packed_data *data)
+/* The group as four digits, as far as it has bytes, in TO. */
+static void take_group(struct packed_data *data, char *to)
 {
-    enum { DIGITS = 4, BITS = 6 };
+    enum { BITS = 6 };
     const size_t count = data->group_bytes;
     uint32_t bits = 0;
     for (size_t i = 0; i < GROUP_BYTES; i++)
         bits = bits << 8 | (i < count ? data->group[i] : 0U);
-    for (unsigned i = 0; i < DIGITS; i++)
-        putc(i <= count ? base64_digits[bits >> (DIGITS - 1 - i) * BITS & ((1 << BITS) - 1)] : '=',
-             data->stream);
+    for (unsigned i = 0; i < GROUP_DIGITS; i++)
+        to[i] = i <= count
+                    ? base64_digits[bits >> (GROUP_DIGITS - 1 - i) * BITS & ((1 << BITS) - 1)]
+                    : '=';
     data->group_bytes = 0;
+}
+
+static void put_digits(struct packed_data *data, const uint8_t *bytes, size_t count)
+{
+    char digits[(CHUNK_BYTES / GROUP_BYTES + 1) * GROUP_DIGITS];
+    size_t length = 0;
+    for (size_t i = 0; i < count; i++) {
+        data->group[data->group_bytes++] = bytes[i];
+        if (data->group_bytes == GROUP_BYTES) {
+            take_group(data, digits + length);
+            length += GROUP_DIGITS;
+        }
+    }
+    fwrite(digits, 1, length, data->stream);
 }
 
 /* Pack COUNT BYTES; with Z_FINISH all that is left. */
@@ -41,11 +59,7 @@ static void pack(struct packed_data *data, const char *bytes, size_t count, int 
         data->packer.next_out = packed;
         data->packer.avail_out = sizeof packed;
         deflate(&data->packer, flush);
-        for (size_t i = 0; i < sizeof packed - data->packer.avail_out; i++) {
-            data->group[data->group_bytes++] = packed[i];
-            if (data->group_bytes == GROUP_BYTES)
-                put_group(data);
-        }
+        put_digits(data, packed, sizeof packed - data->packer.avail_out);
     } while (data->packer.avail_out == 0);
 }
 
@@ -59,8 +73,10 @@ static int end(void *cookie)
 {
     struct packed_data *data = cookie;
     pack(data, NULL, 0, Z_FINISH);
-    if (data->group_bytes)
-        put_group(data);
+    const size_t digits = data->group_bytes ? GROUP_DIGITS : 0;
+    char last[GROUP_DIGITS];
+    take_group(data, last);
+    fwrite(last, 1, digits, data->stream);
     putc('\n', data->stream);
     deflateEnd(&data->packer);
     free(data);
@@ -70,7 +86,7 @@ static int end(void *cookie)
 FILE *packed_data_open(FILE *stream)
 {
     struct packed_data *data = calloc(1, sizeof *data);
-    if (!data || deflateInit(&data->packer, Z_DEFAULT_COMPRESSION) != Z_OK) {
+    if (!data || deflateInit(&data->packer, PACK_LEVEL) != Z_OK) {
         free(data);
         return NULL;
     }
