@@ -630,7 +630,7 @@ tarball:
 # A JDK is large, and needed for the agent for Java alone: without Debian's they are built without the agent.
 DEB_TREE = $(BUILD)/deb/perfjit-$(VERSION)
 deb:
-	@command -v dpkg-buildpackage >/dev/null || { echo 'make deb: apt-get install debhelper' >&2; exit 1; }
+	@command -v dpkg-buildpackage >/dev/null || { echo 'make deb: apt-get install build-essential debhelper' >&2; exit 1; }
 	rm -rf $(BUILD)/deb
 	mkdir -p $(DEB_TREE)
 	git archive HEAD | tar -x -C $(DEB_TREE)

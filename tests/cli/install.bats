@@ -166,7 +166,7 @@ EOF
     ln -s /usr/bin/* bin/
     rm -f bin/dpkg-buildpackage
     PATH=$PWD/bin run -2 make_here BUILD="$PWD/build" deb
-    [[ $output = *'apt-get install debhelper'* ]] || complain "$output"
+    [[ $output = *'apt-get install build-essential debhelper'* ]] || complain "$output"
     [ -d build/deb ]
 }
 

@@ -37,13 +37,31 @@ static inline void enter_own_users(int namespaces)
     write_setting("/proc/self/gid_map", groups);
 }
 
+static inline bool mounts_are_own(void)
+{
+    return mount("none", "/", NULL, MS_REC | MS_PRIVATE, NULL) == 0;
+}
+
+/* The / of a chroot is no mount.  The namespace's own / is one, and setns leads to it. */
+static inline void own_mounts_outside_chroot(void)
+{
+    int root = open("/", O_PATH | O_CLOEXEC), here = open(".", O_PATH | O_CLOEXEC);
+    int mounts = open("/proc/self/ns/mnt", O_RDONLY | O_CLOEXEC);
+    need(root >= 0 && here >= 0 && mounts >= 0);
+    need(setns(mounts, CLONE_NEWNS) == 0 && mounts_are_own());
+    need(fchdir(root) == 0 && chroot(".") == 0 && fchdir(here) == 0);
+    close(root);
+    close(here);
+    close(mounts);
+}
+
 /* NAMESPACES: CLONE_NEWNS, CLONE_NEWPID. */
 static inline void enter_own(int namespaces)
 {
     if (unshare(namespaces) != 0)
         enter_own_users(namespaces);
-    if (namespaces & CLONE_NEWNS)
-        need(mount("none", "/", NULL, MS_REC | MS_PRIVATE, NULL) == 0);
+    if ((namespaces & CLONE_NEWNS) && !mounts_are_own())
+        own_mounts_outside_chroot();
 }
 
 /* A file system in memory at PLACE. */
