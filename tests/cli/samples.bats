@@ -7,7 +7,7 @@
 [ "${RECORDINGS:-}" = anew ] || RECORDINGS=stored
 load helper
 
-forms="precise user-callchains kernel-callchains guest guest-chains hypervisor lbr"
+forms="precise user-callchains kernel-callchains guest guest-chains hypervisor lbr unknown-marks"
 deferred="deferred deferred-early deferred-late deferred-twice deferred-strange"
 
 each_kind="

@@ -18,6 +18,9 @@
  *     deferred-twice     each stands there twice
  *     deferred-missing   every third of them is missing
  *     deferred-strange   each cookie occurs in another thread as well, and earlier in the same
+ *     unknown-marks      three of four chains have an entry that looks like a mark and is none: at
+ *                        their end, as a frame pointer of all ones leaves it, between two callers,
+ *                        and in front
  *     lost               LOST and LOST_SAMPLES records: three each behind every tenth sample
  *
  * INPUT is a file or a stream of perf record -g, without AUX traces; OUTPUT is of the same kind. */
@@ -225,6 +228,15 @@ static void remove_ips(struct sample *sample, size_t from, size_t to)
     sample->count -= to - from;
 }
 
+static void insert_ip(struct sample *sample, size_t at, uint64_t ip)
+{
+    if (sample->count == IPS)
+        exit(1);
+    memmove(sample->ips + at + 1, sample->ips + at, 8 * (sample->count - at));
+    sample->ips[at] = ip;
+    sample->count++;
+}
+
 static void put_id(struct bytes *to, const struct event *event, const struct sample *sample)
 {
     static const unsigned order[] = ID_ORDER;
@@ -297,6 +309,17 @@ static void make_hypervisor(struct sample *sample)
     sample->mode = HYPERVISOR;
     if (sample->count && sample->ips[0] == MARK_KERNEL)
         sample->ips[0] = MARK_HYPERVISOR;
+}
+
+static void make_unknown_marks(struct sample *sample)
+{
+    const size_t caller = find_mark(sample, MARK_USER) + 2;
+    if (sample_number % 4 == 0)
+        insert_ip(sample, sample->count, MARK(1));
+    else if (sample_number % 4 == 1 && caller < sample->count)
+        insert_ip(sample, caller, MARK(100));
+    else if (sample_number % 4 == 2)
+        insert_ip(sample, 0, MARK_LOWEST);
 }
 
 /* Put the user's callers as calls into BRANCHES, and leave the chain the user's address alone.
@@ -425,6 +448,8 @@ static void change(struct sample *sample, const struct event *event)
         make_guest(sample);
     else if (is("hypervisor"))
         make_hypervisor(sample);
+    else if (is("unknown-marks"))
+        make_unknown_marks(sample);
     else if (strncmp(form, "deferred", 8) == 0)
         defer(sample, event);
 }
@@ -581,6 +606,7 @@ static bool is_form(const char *name)
                                         "guest",
                                         "guest-chains",
                                         "hypervisor",
+                                        "unknown-marks",
                                         "lbr",
                                         "deferred",
                                         "deferred-early",

@@ -190,7 +190,8 @@ static void test_records_without_a_sample_id_get_one(void **state)
     close_it();
 }
 
-/* A process that ended on one processor has samples in another one's buffer, written later. */
+/* A process that ended on one processor has samples in another one's buffer, written later.  What
+ * it maps stands in front of its fork there, and behind it here. */
 static void test_without_times_a_round_begins_with_maps_and_ends_with_exits(void **state)
 {
     (void)state;
@@ -205,9 +206,44 @@ static void test_without_times_a_round_begins_with_maps_and_ends_with_exits(void
     profile_map(&profile, PERF_RECORD_MMAP2, 0, 0x7000, 0x1000, "//anon", 0); /* 8, of 2 */
     put_sample(0, 1, 0, 0);
     open_it();
-    EXPECT_TIMES(7 + 1, 2, 2 * 7 + 3, 7 + 4, 5, 7 + 6, 3 * 7 + 2 + 1, 3 * 7 + 2 + 2);
+    EXPECT_TIMES(7 + 1, 5, 2 * 7 + 3, 7 + 4, 2, 7 + 6, 3 * 7 + 2 + 1, 3 * 7 + 2 + 2);
     assert_int_equal(findings.count[FINDING_TIMES_ABSENT], 1);
     assert_false(perf_file_has_times(&input.file));
+    close_it();
+}
+
+static void put_fork(uint32_t tid, uint32_t pid, uint32_t parent, uint64_t own_ns)
+{
+    size_t start = profile_begin_record(&profile, PERF_RECORD_FORK, 0);
+    sink_u32(&profile.sink, pid);
+    sink_u32(&profile.sink, parent);
+    sink_u32(&profile.sink, tid);
+    sink_u32(&profile.sink, parent);
+    sink_u64(&profile.sink, own_ns);
+    profile_put_trailer(&profile, 0, parent, 0);
+    profile_end_record(&profile, start);
+}
+
+/* 4711 was forked on a processor whose buffer is written last, and what it forked, and those, on
+ * others. */
+static void test_without_times_a_fork_comes_behind_its_parents(void **state)
+{
+    (void)state;
+    begin(WITHOUT, 0);
+    put_fork(4714, 4713, 4713, 4 * MS);                                       /* a thread */
+    put_fork(4713, 4713, 4712, 3 * MS);                                       /* 2 */
+    put_fork(4712, 4712, 4711, 2 * MS);                                       /* 3 */
+    profile_map(&profile, PERF_RECORD_MMAP2, 0, 0x5000, 0x1000, "//anon", 0); /* 4, of 4711 */
+    put_fork(4711, 4711, 1, 1 * MS);                                          /* 5 */
+    put_fork(4715, 4715, 4711, 5 * MS);                                       /* 6 */
+    put_sample(0, 1, 0, 0);                                                   /* 7 */
+    profile_round(&profile);                                                  /* 8 */
+    put_fork(4713, 4713, 4712, 7 * MS); /* a pid that is used again, before its parent's is */
+    put_fork(4712, 4712, 1, 6 * MS);
+    put_sample(0, 1, 0, 0);
+    open_it();
+    /* 4711, its map, its last child, its first one, the child of that, and the thread */
+    EXPECT_TIMES(6, 5, 4, 2, 1, 3, 8 + 7, 3 * 8 + 2, 3 * 8 + 1, 3 * 8 + 3 + 3);
     close_it();
 }
 
@@ -323,6 +359,7 @@ int main(void)
         cmocka_unit_test(test_it_is_of_the_same_round),
         cmocka_unit_test(test_records_without_a_sample_id_get_one),
         cmocka_unit_test(test_without_times_a_round_begins_with_maps_and_ends_with_exits),
+        cmocka_unit_test(test_without_times_a_fork_comes_behind_its_parents),
         cmocka_unit_test(test_what_perf_tells_of_running_processes_keeps_no_time),
         cmocka_unit_test(test_times_that_are_far_apart_are_none),
         cmocka_unit_test(test_one_sample_in_ten_may_be_far_from_all_times),

@@ -61,12 +61,42 @@ static struct sample_counts read_counts(struct byte_cursor *cursor,
     return counts;
 }
 
+/* Whose the addresses behind MARK are. */
+static unsigned mode_behind(uint64_t mark)
+{
+    switch (mark) {
+    case PERF_CONTEXT_HYPERVISOR:
+        return PERF_MISC_HYPERVISOR;
+    case PERF_CONTEXT_KERNEL:
+        return PERF_MISC_KERNEL;
+    case PERF_CONTEXT_USER:
+        return PERF_MISC_USER;
+    case PERF_CONTEXT_GUEST:
+    case PERF_CONTEXT_GUEST_KERNEL:
+        return PERF_MISC_GUEST_KERNEL;
+    case PERF_CONTEXT_GUEST_USER:
+        return PERF_MISC_GUEST_USER;
+    default:
+        return 0;
+    }
+}
+
+static bool is_unknown_mark(uint64_t entry)
+{
+    return entry >= PERF_CONTEXT_LOWEST && !mode_behind(entry) &&
+           entry != PERF_CONTEXT_USER_DEFERRED;
+}
+
+/* A frame pointer of all ones, for one, leaves such a mark.  perf shows no caller of that chain. */
 static struct sample_chain read_chain(struct byte_cursor *cursor,
                                       const struct sample_format *format)
 {
     uint64_t count = cursor_u64(cursor);
     const uint8_t *entries = take(cursor, count, 8);
     (void)format;
+    for (size_t i = 0; entries && i < count; i++)
+        if (is_unknown_mark(perf_get_u64(entries + 8 * i)))
+            return (struct sample_chain){0};
     return (struct sample_chain){entries, entries ? (size_t)count : 0};
 }
 
@@ -301,26 +331,6 @@ size_t perf_sample_user_entry(const struct perf_sample *sample)
 }
 
 /* ---- Stacks ---- */
-
-/* Whose the addresses behind MARK are. */
-static unsigned mode_behind(uint64_t mark)
-{
-    switch (mark) {
-    case PERF_CONTEXT_HYPERVISOR:
-        return PERF_MISC_HYPERVISOR;
-    case PERF_CONTEXT_KERNEL:
-        return PERF_MISC_KERNEL;
-    case PERF_CONTEXT_USER:
-        return PERF_MISC_USER;
-    case PERF_CONTEXT_GUEST:
-    case PERF_CONTEXT_GUEST_KERNEL:
-        return PERF_MISC_GUEST_KERNEL;
-    case PERF_CONTEXT_GUEST_USER:
-        return PERF_MISC_GUEST_USER;
-    default:
-        return 0;
-    }
-}
 
 struct stack_reading stack_reading_begin(const struct perf_sample *sample)
 {

@@ -23,7 +23,8 @@ struct sample_counts {
 };
 
 struct sample_chain {
-    const uint8_t *entries; /* u64 each, with marks (PERF_CONTEXT_...) among them */
+    const uint8_t *entries; /* u64 each, with marks (PERF_CONTEXT_...) among them; none if one of
+                             * the marks is unknown */
     size_t count;
 };
 

@@ -2,6 +2,7 @@
 #include "injector/recording/perf_data/record_times.h"
 
 #include "injector/arrays/array.h"
+#include "injector/arrays/bisect.h"
 #include "injector/recording/perf_data/perf_format.h"
 #include "injector/recording/perf_data/perf_sample.h"
 #include "injector/recording/perf_data/perf_time.h"
@@ -27,8 +28,10 @@ struct told {
     uint32_t round;   /* how often the buffers had been emptied before */
     uint32_t cpu, tid;
     uint32_t after; /* the next record of its round that tells a time, + 1; 0: there is none */
-    uint8_t turn;   /* if nothing has a time: an enum turn */
-    bool asks;      /* a sample without a time */
+    uint32_t
+        stead;    /* if nothing has a time: the record of its round and turn whose number it has */
+    uint8_t turn; /* if nothing has a time: an enum turn */
+    bool asks;    /* a sample without a time */
 };
 
 /* When it comes among those of its round.  A buffer may hold a process's end, and another one that
@@ -42,6 +45,22 @@ struct beginning {
     size_t index; /* of the record */
 };
 
+/* A process or thread is forked. */
+struct birth {
+    uint64_t time_ns; /* the kernel writes it into each FORK */
+    uint32_t tid, parent, round;
+    size_t index;   /* of the record */
+    size_t from;    /* the first record that must not stand in front of it, or its own */
+    uint32_t depth; /* so many forks, each in front of its parent's in the file, led to it */
+};
+
+/* A record that comes first in its round, and what it is sorted by there. */
+struct first {
+    size_t index, from;
+    uint32_t round, depth;
+    bool is_birth;
+};
+
 struct giving {
     const struct perf_file *file;
     struct perf_plain *plain;
@@ -53,6 +72,8 @@ struct giving {
     size_t round_count, round_capacity;
     struct beginning *beginnings; /* by process, then in file order */
     size_t beginning_count, beginning_capacity;
+    struct birth *births; /* in file order, then by thread */
+    size_t birth_count, birth_capacity;
     size_t before_all;      /* so many records were written before the recording began */
     bool has_times;         /* some record has a time, and most samples have one, or one nearby */
     size_t samples, asking; /* all, and those without a time */
@@ -122,6 +143,23 @@ static int add_beginning(struct giving *giving, const struct perf_record *record
     return 0;
 }
 
+static int add_birth(struct giving *giving, const struct perf_record *record)
+{
+    struct perf_task task;
+    if (record->type != PERF_RECORD_FORK || !perf_record_task(giving->file, record, &task))
+        return 0;
+    if (array_reserve(giving->births, giving->birth_count, giving->birth_capacity))
+        return -1;
+    giving->births[giving->birth_count++] =
+        (struct birth){.time_ns = task.time_ns,
+                       .tid = task.tid,
+                       .parent = task.parent_pid,
+                       .round = (uint32_t)giving->round_count - 1,
+                       .index = giving->count,
+                       .from = giving->count};
+    return 0;
+}
+
 static enum turn turn_of(const struct perf_record *record)
 {
     return record->type == PERF_RECORD_FORK   ? TURN_FIRST
@@ -147,12 +185,13 @@ static int collect(struct giving *giving)
         return -1;
     while (perf_walk_next(&walk, &record, NULL)) {
         if (array_reserve(giving->told, giving->count, giving->capacity) ||
-            add_beginning(giving, &record))
+            add_beginning(giving, &record) || add_birth(giving, &record))
             return -1;
         struct told *told = &giving->told[giving->count++];
         *told = (struct told){.round = (uint32_t)giving->round_count - 1,
                               .cpu = NOT_TOLD,
                               .tid = NOT_TOLD,
+                              .stead = (uint32_t)giving->count - 1,
                               .turn = (uint8_t)turn_of(&record)};
         if (record.type == PERF_RECORD_FINISHED_ROUND && begin_round(giving))
             return -1;
@@ -194,6 +233,129 @@ static void find_first_turns(struct giving *giving)
             for (size_t at = i; at < end; at++)
                 giving->told[items[at].index].turn = TURN_FIRST;
     }
+}
+
+/* ---- Forks, if nothing has a time ---- */
+
+static int compare_times(const void *left, const void *right)
+{
+    const struct birth *a = left, *b = right;
+    if (a->time_ns != b->time_ns)
+        return a->time_ns < b->time_ns ? -1 : 1;
+    return a->index < b->index ? -1 : a->index > b->index;
+}
+
+static int compare_births(const void *left, const void *right)
+{
+    const struct birth *a = left, *b = right;
+    if (a->tid != b->tid)
+        return a->tid < b->tid ? -1 : 1;
+    return a->index < b->index ? -1 : a->index > b->index;
+}
+
+/* The one birth of TID in ROUND; NULL: there is none, or several. */
+static struct birth *find_birth(const struct giving *giving, uint32_t tid, uint32_t round)
+{
+    struct birth *births = giving->births;
+    size_t at, end;
+    array_bisect(at, giving->birth_count,
+                 births[at].tid < tid || (births[at].tid == tid && births[at].round < round));
+    array_bisect(end, giving->birth_count,
+                 births[end].tid < tid || (births[end].tid == tid && births[end].round <= round));
+    return end == at + 1 ? &births[at] : NULL;
+}
+
+/* The birth of the process that BEGINNING is one of, if both come first in the same round. */
+static struct birth *birth_of(const struct giving *giving, const struct beginning *beginning)
+{
+    const struct told *told = &giving->told[beginning->index];
+    return told->turn == TURN_FIRST && beginning->index >= giving->before_all
+               ? find_birth(giving, beginning->pid, told->round)
+               : NULL;
+}
+
+static void order_births(struct giving *giving, struct birth *by_time)
+{
+    const size_t count = giving->birth_count;
+    qsort(giving->births, count, sizeof *by_time, compare_births);
+    for (size_t i = 0; i < giving->beginning_count; i++) {
+        struct birth *birth = birth_of(giving, &giving->beginnings[i]);
+        if (birth && giving->beginnings[i].index < birth->from)
+            birth->from = giving->beginnings[i].index;
+    }
+    memcpy(by_time, giving->births, count * sizeof *by_time);
+    qsort(by_time, count, sizeof *by_time, compare_times);
+    for (size_t i = 0; i < count; i++) {
+        const uint32_t round = by_time[i].round;
+        struct birth *birth = find_birth(giving, by_time[i].tid, round);
+        const struct birth *parent = find_birth(giving, by_time[i].parent, round);
+        if (birth && parent && parent != birth)
+            birth->depth = parent->depth + (birth->from < parent->from);
+    }
+}
+
+static int compare_firsts(const void *left, const void *right)
+{
+    const struct first *a = left, *b = right;
+    if (a->round != b->round)
+        return a->round < b->round ? -1 : 1;
+    if (a->depth != b->depth)
+        return a->depth < b->depth ? -1 : 1;
+    if (a->from != b->from)
+        return a->from < b->from ? -1 : 1;
+    return b->is_birth - a->is_birth;
+}
+
+/* Sort FIRSTS, and let each have the number of the one that stood in its place in the file. */
+static void put_in_order(struct giving *giving, struct first *firsts, size_t count, size_t *places)
+{
+    for (size_t i = 0; i < count; i++)
+        places[i] = firsts[i].index;
+    qsort(firsts, count, sizeof *firsts, compare_firsts);
+    for (size_t i = 0; i < count; i++)
+        giving->told[firsts[i].index].stead = (uint32_t)places[i];
+}
+
+static size_t find_firsts(struct giving *giving, struct first *firsts)
+{
+    size_t count = 0;
+    for (size_t i = giving->before_all; i < giving->count; i++)
+        if (giving->told[i].turn == TURN_FIRST) {
+            giving->told[i].stead = (uint32_t)count;
+            firsts[count++] = (struct first){.index = i, .from = i, .round = giving->told[i].round};
+        }
+    for (size_t i = 0; i < giving->birth_count; i++)
+        if (giving->births[i].index >= giving->before_all) {
+            struct first *first = &firsts[giving->told[giving->births[i].index].stead];
+            first->from = giving->births[i].from;
+            first->depth = giving->births[i].depth;
+            first->is_birth = true;
+        }
+    for (size_t i = 0; i < giving->beginning_count; i++) {
+        const struct birth *birth = birth_of(giving, &giving->beginnings[i]);
+        if (birth)
+            firsts[giving->told[giving->beginnings[i].index].stead].depth = birth->depth;
+    }
+    return count;
+}
+
+/* A process is forked on one processor, and may become a program, or fork, on another one, whose
+ * buffer was written earlier: its fork comes in front of that.  perf gives the child what its
+ * parent has at that moment, and what a process had before its fork is gone. */
+static int order_first_turns(struct giving *giving)
+{
+    struct birth *by_time = malloc((giving->birth_count + 1) * sizeof *by_time);
+    struct first *firsts = malloc((giving->count + 1) * sizeof *firsts);
+    size_t *places = malloc((giving->count + 1) * sizeof *places);
+    const bool has_room = by_time && firsts && places;
+    if (has_room && giving->birth_count) {
+        order_births(giving, by_time);
+        put_in_order(giving, firsts, find_firsts(giving, firsts), places);
+    }
+    free(by_time);
+    free(firsts);
+    free(places);
+    return has_room ? 0 : -1;
 }
 
 static void find_next_times(struct giving *giving)
@@ -249,7 +411,7 @@ static uint64_t time_of(const struct giving *giving, size_t index, const struct 
     if (!giving->has_times) {
         const size_t first = giving->rounds[own->round];
         const size_t count = giving->rounds[own->round + 1] - first;
-        return (TURN_LAST + 1) * first + own->turn * count + (index - first) + 1;
+        return (TURN_LAST + 1) * first + own->turn * count + (own->stead - first) + 1;
     }
     if (own->time_ns)
         return own->time_ns;
@@ -462,10 +624,13 @@ int record_times_give(struct perf_plain *plain, const struct perf_file *file,
         find_next_times(&giving);
         giving.has_times = giving.has_times && are_near(&giving);
         find_first_turns(&giving);
+        if (!giving.has_times && order_first_turns(&giving))
+            result = -1;
         struct perf_features features = file->features;
         if (!giving.has_times) /* that it tells the time of day by is none, too */
             perf_features_remove(&features, PERF_FEATURE_CLOCK_DATA);
-        result = begin(&giving) || add_records(&giving) || perf_plain_end(plain, &features);
+        result =
+            result || begin(&giving) || add_records(&giving) || perf_plain_end(plain, &features);
     }
     report(&giving);
     free(giving.record);
@@ -473,5 +638,6 @@ int record_times_give(struct perf_plain *plain, const struct perf_file *file,
     free(giving.told);
     free(giving.rounds);
     free(giving.beginnings);
+    free(giving.births);
     return result ? report_failure(findings, "out of memory") : 0;
 }

@@ -12,8 +12,9 @@
  * them: the attributes name the clock PERF_CLOCK_NONE then.  perf reads such records in the order of
  * the file, and so do these numbers, but for two things in each round of the buffers.  Forks, and
  * what a program maps in its first round, come first, and exits last: the buffer of the processor
- * on which a process ended may well be written before the one on which it ran.  What perf record
- * wrote of processes that ran already keeps 0.
+ * on which a process ended may well be written before the one on which it ran.  A fork comes in
+ * front of what the new process did, and behind that of its parent.  What perf record wrote of
+ * processes that ran already keeps 0.
  */
 #ifndef PERFJIT_RECORD_TIMES_H
 #define PERFJIT_RECORD_TIMES_H
