@@ -333,16 +333,16 @@ END
 await page.send("Emulation.setDeviceMetricsOverride", { width: 1200, height: 300, deviceScaleFactor: 1, mobile: false });
 await page.press("t");
 const before = await page.evaluate("canvas.height");
-await page.evaluate("(addEventListener('beforeprint', () => { window.printed = [canvas.height, canvas.getContext('2d').getImageData(canvas.width / 4, 13 * 20 + 10, 1, 1).data[3]]; }), 0)");
+await page.evaluate("(addEventListener('beforeprint', () => { window.printed = [canvas.height, canvas.getContext('2d').getImageData(canvas.width / 4, 2 * (13 * 20 + 10), 1, 1).data[3]]; }), 0)");
 await page.send("Page.printToPDF", {});
 await page.settle();
-check("all rows, and a box in the last one", await page.evaluate("printed"), [15 * 20, 255]);
+check("all rows, and a box in the last one", await page.evaluate("printed"), [2 * 15 * 20, 255]);
 check("less on the screen", [before < 15 * 20 || before, await page.evaluate("canvas.height")], [true, before]);
 await page.send("Accessibility.enable");
 const { nodes } = await page.send("Accessibility.getFullAXTree");
 const named = (role) => nodes.filter((node) => node.role && node.role.value === role && !node.ignored).map((node) => node.name.value);
 check("application", named("application").join(), /^Flame graph\. Arrow keys move/);
-check("toolbars", named("toolbar"), ["View", "Filter"]);
+check("groups", named("group"), ["View", "Filter", "Hide", "Fold"]);
 check("boxes to choose from", named("combobox").slice(0, 2), ["View", "Of"]);
 check("buttons", named("button").sort().join(), "Back,Callers,Reset,kernel,libraries,my code,native,recursion,runtime,tiers");
 check("each field has a name", [...named("textbox"), ...named("searchbox")].every((name) => name), true);
@@ -360,6 +360,141 @@ await page.evaluate("document.getElementById('stage').focus()");
 await page.press("ArrowDown", "ArrowDown");
 check("arrows", await page.text("#details"), /^Builtin:JSEntry\n/);
 check("read when it changes", await page.evaluate("document.getElementById('details').getAttribute('aria-live')"), "polite");
+END
+}
+
+@test "on paper the picture is light, whole and cut between rows, without controls, and the screen is as before" {
+    in_browser page.html <<'END'
+await page.evaluate("(() => { const theme = document.getElementById('theme'); theme.value = 'dark'; theme.dispatchEvent(new Event('change')); })()");
+await page.press("ArrowDown");
+const screen = () => page.evaluate("[document.documentElement.dataset.theme, document.body.style.width, canvas.width, strip.toDataURL(), canvas.toDataURL(), legend.innerHTML, paper.children.length].join()");
+const before = await screen();
+await page.evaluate("(addEventListener('beforeprint', () => { const pieces = [...paper.children], at = (canvas, x, y) => [...canvas.getContext('2d').getImageData(x, y, 1, 1).data].slice(0, 3); window.printed = { heights: pieces.map((piece) => piece.height), width: pieces[0].width, whole: canvas.height, same: [30, 90, 190].every((y) => at(canvas, 300, y).join() === at(pieces[Math.floor(y / 160)], 300, y % 160).join()), strip: at(strip, 300, 3), root: at(canvas, canvas.width - 9, 20) }; }), 0)");
+await page.send("Page.printToPDF", { preferCSSPageSize: true });
+await page.settle();
+const printed = await page.evaluate("printed");
+check("pieces of four rows", printed.heights.slice(0, -1).every((height) => height === 160), true);
+check("all of the picture", printed.heights.reduce((sum, height) => sum + height), printed.whole);
+check("the picture", printed.same, true);
+check("as wide as the sheet, and sharp", printed.width > 1900 && printed.width <= 2080, true);
+check("light", [Math.min(...printed.strip) > 240, Math.min(...printed.root) > 200], [true, true]);
+check("the screen", await screen(), before);
+await page.evaluate("(dispatchEvent(new Event('beforeprint')), 0)");
+await page.send("Emulation.setEmulatedMedia", { media: "print" });
+const shown = await page.evaluate("['.bar', '.keys', '#stage', '#tip', '#found', '#paper', '#strip', '#legend', '#details', 'h1'].filter((one) => getComputedStyle(document.querySelector(one)).display !== 'none')");
+check("what is on paper", shown, ["#paper", "#strip", "#legend", "#details", "h1"]);
+check("colours of the legend", await page.evaluate("getComputedStyle(document.querySelector('#legend i')).printColorAdjust"), "exact");
+check("no sheet is left empty by a picture that is too high", await page.evaluate("[...paper.children].every((piece) => piece.getBoundingClientRect().height < 200 && getComputedStyle(piece).breakInside === 'avoid')"), true);
+check("as wide as the sheet", await page.evaluate("document.documentElement.scrollWidth <= innerWidth"), true);
+END
+}
+
+@test "Tab goes through all controls in reading order, seen and without a trap, and no control takes the focus with it" {
+    in_browser page.html <<'END'
+const tab = async (modifiers = 0) => {
+    await page.send("Input.dispatchKeyEvent", { type: "keyDown", key: "Tab", windowsVirtualKeyCode: 9, modifiers });
+    await page.send("Input.dispatchKeyEvent", { type: "keyUp", key: "Tab", windowsVirtualKeyCode: 9, modifiers });
+    return page.evaluate("(() => { const it = document.activeElement, box = it.getBoundingClientRect(), { outlineStyle, outlineWidth } = getComputedStyle(it), group = it.closest('.bar, ol, nav, main'); return { what: it.id || it.textContent, isBody: it === document.body, group: group ? group.id || group.className || group.tagName : '', top: box.top, left: box.left, bottom: box.bottom, isSeen: outlineStyle !== 'none' && parseFloat(outlineWidth) >= 2 }; })()");
+};
+await page.press("m", "/");
+await page.type("walk");
+await page.press("Enter", "Escape");
+await page.evaluate("location.hash = '#range=0.1-0.9&search=walk&zoom=0.1.2.3.6.7'");
+await page.settle();
+await page.press("ArrowDown");
+await page.evaluate("(document.getElementById('view').focus(), 0)");
+await tab();
+const stops = [await tab(8)];
+for (let stop = await tab(); !stop.isBody && stops.length < 60; stop = await tab()) stops.push(stop);
+check("it ends", stops.length < 60, true);
+const has = (what) => stops.some((stop) => stop.what === what);
+check("all kinds of controls", ["view", "scope", "range", "alltime", "search", "previous", "next", "kernel", "my code", "tiers", "callers", "reset", "theme", "uv_run", "stage"].map(has).concat(stops.some((stop) => stop.group === "found")), new Array(16).fill(true));
+check("all are seen", stops.filter((stop) => !stop.isSeen).map((stop) => stop.what), []);
+const order = stops.filter((stop, i) => i && !(stop.top >= stops[i - 1].bottom - 4 || (stop.left > stops[i - 1].left && stop.bottom > stops[i - 1].top)));
+check("reading order", order.map((stop) => stop.what), []);
+check("back from the end", (await tab(8)).what, "stage");
+check("out of the graph", (await tab(8)).isBody, false);
+const focused = () => page.evaluate("document.activeElement.id || document.activeElement.tagName");
+const use = async (selector) => {
+    await page.evaluate(`document.querySelector(${JSON.stringify(selector)}).focus()`);
+    await page.press("Enter");
+};
+await use("#crumbs button:nth-child(2)");
+check("a crumb is gone when it was used", await focused(), "stage");
+await use("#alltime");
+check("and so is All time", [await focused(), /range/.test(await page.hash())], ["stage", false]);
+await page.press("ArrowDown");
+await use("#callers");
+check("and Callers", [await focused(), /callers=/.test(await page.hash())], ["stage", true]);
+await page.press("ArrowDown");
+check("keys work on", await page.text("#details"), /^[^\n]+\n(jit|native|interp)/);
+await page.press("Escape", "r");
+for (const id of ["view", "range", "search"]) {
+    await page.evaluate(`document.getElementById("${id}").focus()`);
+    await page.press("Escape");
+    check("Escape leads back from " + id, await focused(), "stage");
+}
+END
+}
+
+@test "From-to takes what --time takes, says what it does not understand, and Escape forgets what is half written" {
+    in_browser page.html <<'END'
+const write = async (text, ...keys) => {
+    await page.evaluate("(document.getElementById('range').focus(), document.getElementById('range').select(), 0)");
+    await page.type(text);
+    await page.press(...keys);
+    const isWrong = await page.evaluate("document.getElementById('range').getAttribute('aria-invalid')");
+    return [await page.hash(), isWrong];
+};
+check("seconds", await write("0.2 - 0.3s", "Enter"), ["#range=0.2-0.3", "false"]);
+check("percent", await write("10%-50%", "Enter"), ["#range=0.0999-0.4995", "false"]);
+check("the last percent has the last sample", await write("50%-100%", "Enter"), ["#range=0.4995-0.999001", "false"]);
+check("the clock", await write("03:04:05.5-03:04:05.75", "Enter"), ["#range=0.25-0.5", "false"]);
+check("no range", await write("soon", "Enter"), ["#range=0.25-0.5", "true"]);
+check("it is said", await page.text("#details"), "no range of time: soon\nwrite 1.2-1.3 (seconds), 10%-20%, or 03:04:05-03:04:06");
+check("the wrong way round", (await write("0.5-0.2", "Enter"))[1], "true");
+check("half written", await write("0.7-0", "Escape"), ["#range=0.25-0.5", "false"]);
+check("the field", await page.evaluate("document.getElementById('range').value"), "0.25-0.5");
+check("nothing is all time", await write(" ", "Enter"), ["", "false"]);
+END
+}
+
+@test "what is in focus is told in sight, and its box is in sight, in a low window too; lists have no sideways scrolling" {
+    in_browser page.html <<'END'
+await page.send("Emulation.setDeviceMetricsOverride", { width: 700, height: 520, deviceScaleFactor: 1, mobile: false });
+await page.settle();
+const inSight = () => page.evaluate("(() => { const box = document.getElementById('details').getBoundingClientRect(); return box.top > 0 && box.bottom <= innerHeight; })()");
+check("at first", await inSight(), true);
+await page.evaluate("document.getElementById('stage').focus()");
+for (let i = 0; i < 9; i++) await page.press("ArrowDown");
+check("a box far below", await page.text("#details"), /^asm_exc_page_fault\n/);
+check("what is said of it", await inSight(), true);
+const seen = await page.evaluate("(() => { const { top } = stage.getBoundingClientRect(), y = top + 6 * 20 - stage.scrollTop; return [y >= 0, y + 20 <= document.getElementById('foot').getBoundingClientRect().top]; })()");
+check("its box", seen, [true, true]);
+await page.press("/");
+await page.type("a");
+check("many are found", await page.evaluate("document.querySelectorAll('#found li').length") > 5, true);
+check("the list", await page.evaluate("found.scrollWidth <= found.clientWidth"), true);
+check("the page", await page.evaluate("document.documentElement.scrollWidth <= innerWidth"), true);
+await page.send("Emulation.setDeviceMetricsOverride", { width: 1280, height: 900, deviceScaleFactor: 1, mobile: false });
+await page.settle();
+check("the list, in columns", await page.evaluate("found.scrollWidth <= found.clientWidth"), true);
+const cut = () => page.evaluate("(() => { const list = document.getElementById('view'), copy = list.cloneNode(true), { width } = list.getBoundingClientRect(); copy.style.position = 'absolute'; document.body.append(copy); const wanted = copy.getBoundingClientRect().width; copy.remove(); return width < wanted; })()");
+check("names of views are whole", await cut(), false);
+END
+}
+
+@test "what people ask of a profile is answered by at most four clicks and keys" {
+    in_browser page.html <<END
+const { ask } = require("$here/five_questions.js"), answers = await ask(page, [0.65, 0.75]);
+check("five", Object.keys(answers).length, 5);
+for (const [question, { actions }] of Object.entries(answers)) if (!(actions >= 1 && actions <= 4)) throw new Error(question + " takes " + actions);
+const [most, caller, range, waits, tiers] = Object.values(answers).map(({ answer }) => answer);
+check("most", most, "63.64 %answer /app/server.js:7");
+check("caller", caller, /^callers of answer: all threads none of mine\$/);
+check("a range", range, /^all threads from 0\.6[45]\d* to 0\.7[45]\d* s (99|100|101)\.00 ms.*: 50\.00 %answer .*, 50\.00 %walk /);
+check("waits", waits, /^70\.00 %worker 10\/11 700\.00 ms, most in Thing\.method\(com\.example\.Argument, int\); its own: waiting: worker 10\/11 700\.00 ms/);
+check("tiers", tiers, /answer: tier-up, from interpreter, bytecode to jit, TurboFan: 57\.14 %answer .*; before: 75\.00 %answer /);
 END
 }
 

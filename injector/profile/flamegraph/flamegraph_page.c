@@ -362,13 +362,18 @@ static void put_data(const struct flamegraph_request *request, FILE *stream)
 
 /* ---- The page ---- */
 
+/* A line is a paragraph. */
 static void put_lacks(const struct flamegraph_request *request, FILE *stream)
 {
-    if (!request->lacks)
-        return;
-    fputs("<p class=\"lacks\">", stream);
-    markup_put(stream, request->lacks);
-    fputs("</p>\n", stream);
+    char *lines = request->lacks ? strdup(request->lacks) : NULL, *rest = lines;
+    for (const char *line; (line = strsep(&rest, "\n"));) {
+        if (!*line)
+            continue;
+        fputs("<p class=\"lacks\">", stream);
+        markup_put(stream, line);
+        fputs("</p>\n", stream);
+    }
+    free(lines);
 }
 
 static void put_name(const char *name, FILE *stream)

@@ -111,10 +111,22 @@ function rangeText([from, to]) {
     return short(from) + "-" + short(to);
 }
 
-// FROM-TO in seconds, either may be missing, in us; NULL: that is no range.
-function readRange(text, first, last) {
-    const found = /^\s*(\d*\.?\d*)\s*s?\s*[-–]\s*(\d*\.?\d*)\s*s?\s*$/.exec(text || "");
-    if (!found || (!found[1] && !found[2])) return null;
-    const range = [found[1] ? found[1] * 1e6 : first, found[2] ? found[2] * 1e6 : last];
-    return range[1] > range[0] ? range : null;
+// FROM-TO of PROFILE, either may be missing, in us; NULL: that is no range.
+function readRange(text, profile) {
+    const found = /^([^-–]*)[-–]([^-–]*)$/.exec(text || "");
+    if (!found || !found.slice(1).some((word) => word.trim())) return null;
+    const [from, to] = [[found[1], profile.first], [found[2], profile.last]].map(([word, end]) => word.trim() ? readTime(word.trim(), profile) : end);
+    return to > from ? [from, to] : null;
+}
+
+// Seconds since the first sample, percent of the time from it to the last, or the clock's time, as perfjit's --time has them. NaN: none.
+function readTime(word, { first, last, start }) {
+    const number = "(\\d+\\.?\\d*|\\.\\d+)", [, seconds, percents] = new RegExp("^" + number + "\\s*s?$|^" + number + "\\s*%$").exec(word) || [];
+    if (seconds) return seconds * 1e6;
+    if (percents) return percents >= 100 ? last : first + percents / 100 * (last - 1 - first); // the last sample is in the last percent
+    const [, hour, minute, second] = /^(\d\d?):(\d\d)(?::(\d\d(?:\.\d*)?))?$/.exec(word) || [];
+    if (!hour || start === undefined) return NaN;
+    const at = new Date(start), begun = at.getHours() * 3600 + at.getMinutes() * 60 + at.getSeconds() + start % 1000 / 1000;
+    const since = hour * 3600 + minute * 60 + Number(second || 0) - begun, day = 86400;
+    return (since < -day / 2 ? since + day : since > day / 2 ? since - day : since) * 1e6;
 }
