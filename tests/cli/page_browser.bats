@@ -65,7 +65,8 @@ const write = (file, data) => {
 write("page.html", data);
 // The same with a deopt that the runtime told of.
 const told = { kind: 1, at: 700500, to: 700500, thread: 0, before: walk, frame: -1, reason: text("wrong map"), place: text("/app/server.js:21:7") };
-write("deopt.html", { ...data, moments: Object.fromEntries(Object.keys(told).map((column) => [column, [data.moments[column][0], told[column]]])) });
+const collection = { kind: 2, at: 800000, to: 850000, thread: -1, before: -1, frame: -1, reason: 0, place: 0 };
+write("deopt.html", { ...data, moments: Object.fromEntries(Object.keys(told).map((column) => [column, [data.moments[column][0], told[column], collection[column]]])) });
 // The same with two sides, of which the new one has twice the time of walk and visit.
 const base = nodes.frame.map(() => 0), now = nodes.frame.map(() => 0);
 samples.node.forEach((node) => { base[node] += 1000000, now[node] += nodes.frame[node] === walk ? 2000000 : 1000000; });
@@ -202,6 +203,55 @@ for (const hide of ["kernel", "native", "runtime", "libraries", "others", "kerne
     await page.settle();
     check("the sum with " + hide + " " + fold, await page.text("#details"), /^all threads\n1\.100 s/);
 }
+END
+}
+
+@test "each filter, fold and view is chosen by mouse, by Enter and by Space, and the button says so" {
+    in_browser page.html <<'END'
+const buttons = { kernel: "#hide=kernel", native: "#hide=native", runtime: "#hide=runtime", libraries: "#hide=libraries", "my code": "#hide=others", recursion: "#fold=recursion", tiers: "#fold=tiers" };
+const found = await page.evaluate("[...document.querySelectorAll('#hide button, #fold button')].map((button, i) => (button.id = 'filter' + i, button.textContent))");
+check("all filters", found, Object.keys(buttons));
+const pressed = (i) => page.evaluate(`document.getElementById("filter${i}").getAttribute("aria-pressed")`);
+const space = async () => {
+    await page.send("Input.dispatchKeyEvent", { type: "keyDown", key: " ", text: " ", windowsVirtualKeyCode: 32 });
+    await page.send("Input.dispatchKeyEvent", { type: "keyUp", key: " ", windowsVirtualKeyCode: 32 });
+    await page.settle();
+};
+for (const [i, name] of found.entries()) for (const [how, act] of [["mouse", () => page.clickOn("#filter" + i)], ["Enter", () => page.press("Enter")], ["Space", space]]) {
+    await page.evaluate(`(document.getElementById("filter${i}").focus(), 0)`);
+    await act();
+    check(name + " by " + how, [await page.hash(), await pressed(i)], [buttons[name], "true"]);
+    await act();
+    check(name + " by " + how + ", and back", [await page.hash(), await pressed(i)], ["", "false"]);
+}
+for (const [view, title] of Object.entries({ inverted: /^all threads/, time: /^all threads/, waiting: /^waiting: all threads/, flame: /^all threads/ })) {
+    await page.evaluate(`(() => { const list = document.getElementById("view"); list.value = "${view}"; list.dispatchEvent(new Event("change")); })()`);
+    await page.settle();
+    check(view, [await page.hash(), title.test(await page.text("#details"))], [view === "flame" ? "" : "#view=" + view, true]);
+}
+await page.press("t", "+", "+", ">");
+await later(400);
+near("later, by key", await page.hash(), "span", 0.4375, 0.6875, 0.005);
+await page.press("<", "<");
+await later(400);
+near("earlier, by key", await page.hash(), "span", 0.3125, 0.5625, 0.005);
+END
+}
+
+@test "what is written into the picture: names, places in wide boxes, the axis in seconds and by the clock, threads; the legend has what is inlined" {
+    in_browser page.html <<'END'
+await page.evaluate("(() => { const draw = CanvasRenderingContext2D.prototype.fillText; window.written = []; CanvasRenderingContext2D.prototype.fillText = function (text, ...place) { written.push(text); return draw.call(this, text, ...place); }; })()");
+const written = async (...keys) => {
+    await page.evaluate("(written.length = 0, 0)");
+    await page.press(...keys);
+    return page.evaluate("written");
+};
+const has = (what, texts, wanted) => check(what, wanted.filter((text) => !texts.includes(text)), []);
+has("names and places", await written("i", "i"), ["uv_run", "parserOnIncoming", "node:_http_server:9", "routeHandler", "route.js:5", "answer", "server.js:7", "walk", "server.js:20"]);
+const time = await written("t");
+has("threads by their names", time, ["main 10/10", "worker 10/11"]);
+has("seconds and the clock", time, ["0.2 s  03:04:05.4", "0.8 s  03:04:06.0"]);
+check("inlined", await page.text("#legend"), /inlined: bar at the left/);
 END
 }
 
@@ -557,6 +607,14 @@ await page.press("Escape", ".");
 near("of what is searched for", await page.hash(), "range", 0.7005, 1, 0.002);
 await page.press("r", "m", ",");
 near("of one's own functions", await page.hash(), "range", 0.7005, 1, 0.002);
+await page.press("r", ",");
+near("a collection, by key", await page.hash(), "range", 0.8, 1, 0.002);
+check("how long it was", await page.text("#details"), /\n0\.800 s  03:04:06\.05\d* +garbage collection, 50\.0 ms$/);
+await page.press("a");
+await page.mouse("mouseMoved", left + width * 0.8, (await page.at("#strip"))[3] + 26);
+check("its tip", await page.text("#tip"), /garbage collection, 50\.0 ms$/);
+await page.click(left + width * 0.8, (await page.at("#strip"))[3] + 26);
+near("a collection, by mouse", await page.hash(), "range", 0.8, 1, 0.002);
 END
 }
 

@@ -541,6 +541,15 @@ function startPage() {
         else details.textContent = "no tier-up, deopt or collection " + (by > 0 ? "after" : "before") + " this" + (matched ? " of what is searched for" : "");
     }
 
+    // To the next span, of those whose name matches if something is searched for.
+    function stepSpan(by) {
+        if (byId("spans").hidden) return;
+        const matches = matcher(state.search), at = state.range ? state.range[0] : by > 0 ? -Infinity : Infinity;
+        const list = [...whole.spans.from.keys()].filter((span) => (spanRange(whole, span)[0] - at) * by >= 1 && (!matches || matches(spanName(whole, span))));
+        if (list.length) select(spanRange(whole, by > 0 ? list[0] : list[list.length - 1]));
+        else details.textContent = "no span " + (by > 0 ? "after" : "before") + " this" + (matches ? " of what is searched for" : "");
+    }
+
     // What is before the range, or behind it.
     function otherSide() {
         if (!state.range) return;
@@ -799,8 +808,15 @@ function startPage() {
 
     function describe(box) {
         byId("callers").disabled = !box || box.frame < 0;
-        const text = textOf(box || { id: 0, frame: -1, total: shown.all }) + momentsOfRange();
+        const text = textOf(box || { id: 0, frame: -1, total: shown.all }) + spanOfRange() + momentsOfRange();
         if (details.textContent !== text) details.textContent = text; // a screen reader reads what is set
+    }
+
+    // The span that the range is of.
+    function spanOfRange() {
+        if (!state.range || !whole.spans) return "";
+        const found = [...whole.spans.from.keys()].find((span) => spanRange(whole, span).every((us, end) => Math.abs(us - state.range[end]) < 1));
+        return found === undefined ? "" : "\n" + spanText(whole, found);
     }
 
     // What happened where the range begins or ends.
@@ -857,7 +873,7 @@ function startPage() {
     byId("spans").addEventListener("mouseleave", () => { tip.hidden = true; });
     byId("spans").addEventListener("click", (event) => {
         const span = spanUnder(event);
-        if (span >= 0) select([whole.spans.from[span], Math.max(whole.spans.to[span], whole.spans.from[span] + 1)]);
+        if (span >= 0) select(spanRange(whole, span));
     });
     for (const area of [canvas, strip]) {
         area.addEventListener("mouseleave", () => { tip.hidden = true; });
@@ -994,7 +1010,7 @@ function startPage() {
         },
         t: () => go({ view: state.view === "time" ? "flame" : "time", path: [], span: [] }),
         n: () => step(1), N: () => step(-1), m: () => toggle("hide", "others"), a: () => select(null),
-        ".": () => stepMoment(1), ",": () => stepMoment(-1), o: otherSide,
+        p: () => stepSpan(1), P: () => stepSpan(-1), ".": () => stepMoment(1), ",": () => stepMoment(-1), o: otherSide,
         "+": inTime(() => zoomTime(0.5, middle())), "=": inTime(() => zoomTime(0.5, middle())), "-": inTime(() => zoomTime(2, middle())),
         "<": inTime(() => panTime(-0.25)), ">": inTime(() => panTime(0.25)), s: inTime(() => select(spanNow(treeNow()).map(Math.round))),
     };
