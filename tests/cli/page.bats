@@ -184,6 +184,7 @@ for (const [text, wanted, profile = own] of [["1-2", [1e6, 2e6]], [" .5 s – 1.
     const got = readRange(text, profile);
     if (JSON.stringify(got && got.map(Math.round)) !== JSON.stringify(wanted)) throw new Error(text + ": " + got + ", not " + wanted);
 }
+for (let us = 1; us < 3e6; us += 997) if (readRange("-" + rangeText([0, us]).slice(2), { first: 0, last: 4e6 })[1] !== us) throw new Error(us + " us is another time as a text");
 END
     for TZ in UTC Asia/Kathmandu; do TZ=$TZ node ranges.js; done
 }

@@ -515,7 +515,7 @@ await page.send("Emulation.setDeviceMetricsOverride", { width: 700, height: 520,
 await page.settle();
 const inSight = () => page.evaluate("(() => { const box = document.getElementById('details').getBoundingClientRect(); return box.top > 0 && box.bottom <= innerHeight; })()");
 check("at first", await inSight(), true);
-await page.evaluate("document.getElementById('stage').focus()");
+await page.evaluate("(document.getElementById('stage').focus({ preventScroll: true }), scrollTo(0, 0), 0)");
 for (let i = 0; i < 9; i++) await page.press("ArrowDown");
 check("a box far below", await page.text("#details"), /^asm_exc_page_fault\n/);
 check("what is said of it", await inSight(), true);
@@ -529,7 +529,7 @@ check("the page", await page.evaluate("document.documentElement.scrollWidth <= i
 await page.send("Emulation.setDeviceMetricsOverride", { width: 1280, height: 900, deviceScaleFactor: 1, mobile: false });
 await page.settle();
 check("the list, in columns", await page.evaluate("found.scrollWidth <= found.clientWidth"), true);
-const cut = () => page.evaluate("(() => { const list = document.getElementById('view'), copy = list.cloneNode(true), { width } = list.getBoundingClientRect(); copy.style.position = 'absolute'; document.body.append(copy); const wanted = copy.getBoundingClientRect().width; copy.remove(); return width < wanted; })()");
+const cut = () => page.evaluate("(() => { const list = document.getElementById('view'), copy = list.cloneNode(true), { width } = list.getBoundingClientRect(); Object.assign(copy.style, { position: 'absolute', maxWidth: 'none' }); document.body.append(copy); const wanted = copy.getBoundingClientRect().width; copy.remove(); return width < wanted; })()");
 check("names of views are whole", await cut(), false);
 END
 }

@@ -341,6 +341,8 @@ static void put_data(const struct flamegraph_request *request, FILE *stream)
         json_text(json, NULL, call_profile_string(profile, i));
     json_end_array(json);
     put_tables(request, json);
+    const uint64_t first_ns = profile_choice_first_ns(NULL, profile);
+    json_decimal(json, "length", (double)(profile_choice_last_ns(profile) - first_ns) / 1e3, 3);
     put_samples(profile, &request->choice, json, "samples");
     if (profile->events[request->choice.event].off_cpu && request->choice.weight != WEIGHT_SAMPLES)
         json_flag(json, "waits", true);

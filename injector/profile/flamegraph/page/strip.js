@@ -120,10 +120,10 @@ function readRange(text, profile) {
 }
 
 // Seconds since the first sample, percent of the time from it to the last, or the clock's time, as perfjit's --time has them. NaN: none.
-function readTime(word, { first, last, start }) {
+function readTime(word, { last, length, start }) {
     const number = "(\\d+\\.?\\d*|\\.\\d+)", [, seconds, percents] = new RegExp("^" + number + "\\s*s?$|^" + number + "\\s*%$").exec(word) || [];
-    if (seconds) return seconds * 1e6;
-    if (percents) return percents >= 100 ? last : first + percents / 100 * (last - 1 - first); // the last sample is in the last percent
+    if (seconds) return Math.round(seconds * 1e9) / 1e3; // 1.030879 * 1e6 is more than 1030879, and a sample there is not before it
+    if (percents) return percents >= 100 ? last : percents / 100 * (length === undefined ? last - 1 : length); // the last sample is in the last percent
     const [, hour, minute, second] = /^(\d\d?):(\d\d)(?::(\d\d(?:\.\d*)?))?$/.exec(word) || [];
     if (!hour || start === undefined) return NaN;
     const at = new Date(start), begun = at.getHours() * 3600 + at.getMinutes() * 60 + at.getSeconds() + start % 1000 / 1000;
