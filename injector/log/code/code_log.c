@@ -5,6 +5,7 @@
 #include "injector/arrays/hash.h"
 #include "injector/arrays/run_sort.h"
 #include "injector/log/code/jit_name.h"
+#include "injector/log/script/v8_place.h"
 #include "injector/text/character.h"
 #include "injector/text/code_name.h"
 #include "injector/text/printable_text.h"
@@ -59,7 +60,7 @@ void jit_function_set_name(struct jit_function *function, const char *name, size
     function->name_bytes = (uint32_t)bytes;
     function->name_hash = XXH3_64bits(name, bytes);
     function->plain_name = characters_are_plain_ascii(name, bytes);
-    function->placed_name = bytes && name[bytes - 1] >= '0' && name[bytes - 1] <= '9';
+    function->placed_name = v8_place_may_be(name, bytes);
 }
 
 int code_log_add_event(struct code_log *log, uint64_t time_ns, enum code_event_kind kind,

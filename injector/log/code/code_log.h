@@ -59,7 +59,7 @@ struct jit_function {
     uint32_t first_fde;  /* of fde_count in the log's fdes: how to unwind from it */
     uint32_t fde_count : 27;
     bool plain_name : 1;  /* of ASCII that can be printed: worked out as its hash is */
-    bool placed_name : 1; /* it may end in a place, FILE:LINE or FILE:LINE:COLUMN: the same */
+    bool placed_name : 1; /* it may end in a place, as V8's do: the same */
     bool rival : 1;       /* a recording without times: another one was at its addresses, too */
     bool shared : 1;      /* another process's, in memory that this one shares with it */
     bool same_memory : 1; /* the next one is in the same mapping, and the perf map names nothing

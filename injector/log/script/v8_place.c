@@ -79,6 +79,12 @@ static const char *find_space(const char *text, size_t bytes)
     return second ? second : first;
 }
 
+bool v8_place_may_be(const char *text, size_t bytes)
+{
+    uint32_t number;
+    return take_number(text, &bytes, &number);
+}
+
 bool v8_place_of(const char *text, size_t bytes, struct v8_place *place)
 {
     const char *space = bytes ? find_space(text, bytes) : NULL;

@@ -19,4 +19,7 @@ struct v8_place {
 /* Take TEXT apart.  False: it has no place. */
 bool v8_place_of(const char *text, size_t bytes, struct v8_place *place);
 
+/* Whether TEXT ends as one with a place does: with a colon and a number. */
+bool v8_place_may_be(const char *text, size_t bytes);
+
 #endif
