@@ -251,6 +251,10 @@ has("names and places", await written("i", "i"), ["uv_run", "parserOnIncoming", 
 const time = await written("t");
 has("threads by their names", time, ["main 10/10", "worker 10/11"]);
 has("seconds and the clock", time, ["0.2 s  03:04:05.4", "0.8 s  03:04:06.0"]);
+await page.evaluate("(written.length = 0, location.hash = '#view=time&span=0-0.81', 0)");
+await page.settle();
+const narrow = [...new Set((await page.evaluate("written")).filter((text) => /^0\.\d s /.test(text)))];
+check("no time is cut at the end of the axis", narrow, ["0.0 s  03:04:05.2", "0.2 s  03:04:05.4", "0.4 s  03:04:05.6", "0.6 s  03:04:05.8"]);
 check("inlined", await page.text("#legend"), /inlined: bar at the left/);
 END
 }

@@ -44,7 +44,8 @@ function drawAxis(context, profile, { from, to, y, width, dark }) {
         context.fillStyle = dark ? "#66676d" : "#b9b3a8";
         context.fillRect(x, y, 1, axisHeight);
         context.fillStyle = dark ? "#d6d2ca" : "#3d3a36";
-        context.fillText(secondsText(tick, distance) + (hasClock ? "  " + clockText(profile.start, tick, distance) : ""), x + 4, y + axisHeight / 2);
+        const text = secondsText(tick, distance) + (hasClock ? "  " + clockText(profile.start, tick, distance) : "");
+        if (x + 4 + context.measureText(text).width <= width) context.fillText(text, x + 4, y + axisHeight / 2); // half a number says another time
     }
 }
 
