@@ -702,6 +702,13 @@ await page.settle();
 check("a thread", await page.text("#details"), "waiting: worker 10/11\n700.00 ms");
 await page.press("w");
 check("back", await page.text("#details"), /^worker 10\/11\n100\.00 ms/);
+await page.press("r", "w");
+const list = () => page.evaluate("[...document.querySelectorAll('#found button')].map((button) => button.textContent.replace(/ +/g, ' '))");
+check("the threads, the longest wait first", await list(), ["70.00 %worker 10/11 700.00 ms, most in Thing.method(com.example.Argument, int)", "30.00 %main 10/10 300.00 ms, most in answer"]);
+await page.evaluate("(document.querySelector('#found li:nth-child(2) button').focus(), 0)");
+await page.press("Enter");
+check("one of them, by key", [await page.hash(), await list()], ["#view=waiting&of=t10.10", ["100.00 %main 10/10 300.00 ms, most in answer"]]);
+check("the focus is kept", await page.evaluate("document.activeElement.id"), "stage");
 END
 }
 

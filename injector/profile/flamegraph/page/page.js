@@ -669,7 +669,11 @@ function startPage() {
 
     function threadListed({ id, thread, total, most }) {
         const name = most.frame < 0 ? "" : frameName(profile, most.frame), place = (text) => amount(profile, total) + (text ? ", most in " + text : ""), title = threadTitle(thread);
-        return { name: title, place: place(shortName(name, 40)), title: title + "\n" + place(name), act: () => go({ scope: "t" + id, path: [], span: [] }) };
+        const act = () => {
+            stage.focus({ preventScroll: true }); // the list is another one then
+            go({ scope: "t" + id, path: [], span: [] });
+        };
+        return { name: title, place: place(shortName(name, 40)), title: title + "\n" + place(name), act };
     }
 
     // To the next of the places that match, the heaviest first.
@@ -812,11 +816,14 @@ function startPage() {
         if (details.textContent !== text) details.textContent = text; // a screen reader reads what is set
     }
 
-    // The span that the range is of.
+    // The span that the range is of; there may be many to look through.
+    let ofRange = { range: null, text: "" };
     function spanOfRange() {
         if (!state.range || !whole.spans) return "";
-        const found = [...whole.spans.from.keys()].find((span) => spanRange(whole, span).every((us, end) => Math.abs(us - state.range[end]) < 1));
-        return found === undefined ? "" : "\n" + spanText(whole, found);
+        if (ofRange.range === state.range) return ofRange.text;
+        const [from, to] = state.range, found = whole.spans.from.findIndex((us, span) => Math.abs(us - from) < 1 && Math.abs(spanRange(whole, span)[1] - to) < 1);
+        ofRange = { range: state.range, text: found < 0 ? "" : "\n" + spanText(whole, found) };
+        return ofRange.text;
     }
 
     // What happened where the range begins or ends.
