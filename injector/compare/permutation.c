@@ -8,7 +8,8 @@
  * would reach a score by chance.
  *
  * In the labellings, the runs of a side that varies more are on both sides.  Its tails are shorter
- * there than they are in truth: so no p is less than that of z by itself. */
+ * there than they are in truth: so no p is less than that of z by itself.  If many functions vary
+ * more on one side, each one's runs are relabelled with the same spread on both. */
 #include "injector/compare/permutation.h"
 
 #include "injector/compare/run_middle.h"
@@ -107,6 +108,92 @@ static int make_rows(struct scaled_rows *rows, const struct permutation_runs *ru
             find_order(rows, i);
     }
     return 0;
+}
+
+/* ---- Sides that vary differently ---- */
+
+struct spread {
+    double mean, squares; /* of the distances from the mean */
+};
+
+static struct spread spread_of(const struct permutation_runs *runs, size_t function, bool is_new)
+{
+    size_t first = is_new ? runs->base : 0, count = is_new ? runs->new : runs->base;
+    const double *values = runs->values + first * runs->functions + function;
+    struct spread spread = {0};
+    for (size_t i = 0; i < count; i++)
+        spread.mean += values[i * runs->functions] / (double)count;
+    for (size_t i = 0; i < count; i++)
+        spread.squares += pow(values[i * runs->functions] - spread.mean, 2);
+    return spread;
+}
+
+static bool varies(struct spread spread)
+{
+    return sqrt(spread.squares) > fabs(spread.mean) * 1e-12; /* the rest is rounding */
+}
+
+/* Of one spread on both sides, the logarithm of both squares' quotient is about normal, with this
+ * deviation, if the squares are divided by the runs less 2. */
+static bool is_function_uneven(const struct permutation_runs *runs, struct spread base,
+                               struct spread new)
+{
+    static const double most_deviations = 2;
+    double of_base = (double)runs->base - 2, of_new = (double)runs->new - 2;
+    return varies(base) && varies(new) &&
+           fabs(log(base.squares / of_base / (new.squares / of_new))) >
+               most_deviations * sqrt(2 / of_base + 2 / of_new);
+}
+
+/* How many functions vary more on one side.  0 if they have a small part of the time: then they may
+ * be so by chance.  One function by itself has z's own distribution. */
+static size_t count_uneven(const struct permutation_runs *runs)
+{
+    static const double least_part = 0.2;
+    double uneven = 0, all = 0;
+    size_t count = 0;
+    if (runs->paired || runs->functions < 2 || runs->base < 3 || runs->new < 3)
+        return 0;
+    for (size_t i = 0; i < runs->functions; i++) {
+        struct spread base = spread_of(runs, i, false), new = spread_of(runs, i, true);
+        double size = fabs(base.mean) + fabs(new.mean);
+        all += size;
+        if (!is_function_uneven(runs, base, new))
+            continue;
+        uneven += size;
+        count++;
+    }
+    return uneven > all * least_part ? count : 0;
+}
+
+/* The distance of each of a function's runs from its side's mean, in that side's spread: what is
+ * left if the sides have nothing but chance in common.  A side that doesn't vary can't be made to.
+ */
+static void even_out(double *values, const struct permutation_runs *runs, size_t function)
+{
+    const struct spread sides[] = {spread_of(runs, function, false),
+                                   spread_of(runs, function, true)};
+    const size_t counts[] = {runs->base, runs->new};
+    bool both = varies(sides[0]) && varies(sides[1]);
+    for (size_t row = 0; row < runs->base + runs->new; row++) {
+        size_t at = row * runs->functions + function, side = row >= runs->base;
+        values[at] = runs->values[at];
+        if (both)
+            values[at] = (values[at] - sides[side].mean) /
+                         sqrt(sides[side].squares / (double)(counts[side] - 1));
+    }
+}
+
+static int make_even_rows(struct scaled_rows *rows, const struct permutation_runs *runs)
+{
+    double *values = malloc(((runs->base + runs->new) * runs->functions + 1) * sizeof *values);
+    struct permutation_runs even = *runs;
+    even.values = values;
+    for (size_t i = 0; values && i < runs->functions; i++)
+        even_out(values, runs, i);
+    int result = values ? make_rows(rows, &even) : -1;
+    free(values);
+    return result;
 }
 
 /* ---- Labellings ---- */
@@ -291,6 +378,7 @@ static void add_up(double *sums, const double *const *chosen, size_t first)
 /* A round's labels, and what is needed to go through them. */
 struct round {
     const struct scaled_rows *rows;
+    bool by_sums; /* |t| grows with |sum| alone */
     const struct permutation_runs *runs;
     const signed char *labels;
     const double **chosen;
@@ -315,10 +403,11 @@ static double counting_z(const struct round *round, size_t number, struct differ
 }
 
 /* Whether |t| grows with |sum| alone, by the same rule for all functions and labellings: then a
- * round is additions.  Of as many runs on both sides Welch's t is that of one common deviation. */
-static bool is_by_sums(const struct permutation_runs *runs)
+ * round is additions.  Of as many runs on both sides Welch's t is that of one common deviation.
+ * UNEVEN: the degrees of freedom count as well. */
+static bool is_by_sums(const struct permutation_runs *runs, bool uneven)
 {
-    return runs->paired || (runs->base == runs->new && !runs->middle);
+    return runs->paired || (runs->base == runs->new && !runs->middle && !uneven);
 }
 
 /* SCORES: of COUNT functions from START on, in ROUND: |sum| or |z|.  Z: their |z|; or NULL. */
@@ -326,7 +415,7 @@ static void find_scores(double scores[BLOCK], double *z, const struct round *rou
                         size_t count)
 {
     double sums[BLOCK], squares[BLOCK] = {0};
-    bool by_sums = is_by_sums(round->runs);
+    bool by_sums = round->by_sums;
     choose_rows(round->chosen, round->rows, round->labels, start);
     add_up(sums, round->chosen, 0);
     if ((!by_sums || z) && !round->runs->paired)
@@ -355,16 +444,19 @@ static size_t bin_of(const struct score_counts *counts, double score)
     return bin < BINS - 1 ? (size_t)bin : BINS - 1;
 }
 
-/* P: the observed scores.  Z: the observed z. */
+/* P: the observed scores.  Z: the observed z, of OBSERVED.  ROUND has the rows that are relabelled.
+ */
 static void go_through(double *p, double *z, struct rounds *rounds, struct score_counts *counts,
-                       struct round *round)
+                       const struct scaled_rows *observed, struct round *round)
 {
+    const struct scaled_rows *relabelled = round->rows;
     size_t functions = round->runs->functions;
     for (size_t start = 0; start < round->rows->width; start += BLOCK) {
         size_t count = functions - start < BLOCK ? functions - start : BLOCK;
         for (size_t i = 0; i < rounds->count; i++) {
             double scores[BLOCK];
             round->labels = rounds->labels + i * rounds->rows;
+            round->rows = i ? relabelled : observed;
             find_scores(scores, i ? NULL : z + start, round, start, count);
             rounds->largest[i] = fmax(rounds->largest[i], largest_of(scores));
             for (size_t k = 0; k < count; k++)
@@ -381,11 +473,9 @@ static void go_through(double *p, double *z, struct rounds *rounds, struct score
 
 /* Scaled values add up to less than the root of their number; the least spread makes the largest t.
  */
-static int make_counts(struct score_counts *counts, const struct permutation_runs *runs,
-                       size_t rows)
+static int make_counts(struct score_counts *counts, size_t rows, bool by_sums)
 {
-    double most =
-        is_by_sums(runs) ? sqrt((double)rows) : welch_z(sqrt(1 / least_square), (double)rows);
+    double most = by_sums ? sqrt((double)rows) : welch_z(sqrt(1 / least_square), (double)rows);
     counts->by_chance = calloc(BINS, sizeof *counts->by_chance);
     counts->observed = calloc(BINS, sizeof *counts->observed);
     counts->bins_each = BINS / (most + 1);
@@ -394,14 +484,18 @@ static int make_counts(struct score_counts *counts, const struct permutation_run
 
 /* The share for each bin is taken from the functions whose score is in it or in a larger bin.  That
  * is the share that would be there by chance.  If a smaller bin has a smaller share, that one is
- * used. */
-static void find_shares(double *shares, const struct score_counts *counts, size_t rounds)
+ * used.  UNEVEN: of so many functions at least those are there by chance that z's own distribution
+ * has; 0: the scores are no z. */
+static void find_shares(double *shares, const struct score_counts *counts, size_t rounds,
+                        size_t uneven)
 {
     uint64_t chance = 0, observed = 0;
     for (size_t i = BINS; i-- > 0;) {
         chance += counts->by_chance[i];
         observed += counts->observed[i];
-        shares[i] = observed ? (double)chance / (double)rounds / (double)observed : INFINITY;
+        double all = fmax((double)chance / (double)rounds,
+                          (double)uneven * erfc((double)i / counts->bins_each * M_SQRT1_2));
+        shares[i] = observed ? all / (double)observed : INFINITY;
     }
     double least = 1;
     for (size_t i = 0; i < BINS; i++)
@@ -410,12 +504,12 @@ static void find_shares(double *shares, const struct score_counts *counts, size_
 
 /* P holds the observed scores. */
 static int find_q(double *q, const double *p, const struct score_counts *counts, size_t rounds,
-                  size_t functions)
+                  size_t functions, size_t uneven)
 {
     double *shares = malloc(BINS * sizeof *shares);
     if (!shares)
         return -1;
-    find_shares(shares, counts, rounds);
+    find_shares(shares, counts, rounds, uneven);
     for (size_t i = 0; i < functions; i++)
         q[i] = shares[bin_of(counts, p[i])];
     free(shares);
@@ -454,7 +548,8 @@ static double t_of(double sum, const struct permutation_runs *runs, double rows)
 /* The least |z| that 5 % of ROUNDS, in order, reach, or fewer.  With few labellings each is more
  * than a percent of all, and the score at 95 % may not be significant yet.  If none is, the
  * largest. */
-static double critical_z(const struct rounds *rounds, const struct permutation_runs *runs)
+static double critical_z(const struct rounds *rounds, const struct permutation_runs *runs,
+                         bool by_sums)
 {
     static const double step = 0.001;
     double rows = (double)rounds->rows;
@@ -462,7 +557,7 @@ static double critical_z(const struct rounds *rounds, const struct permutation_r
     while (at + 1 < rounds->count && share_reaching(rounds, rounds->largest[at]) > level)
         at++;
     double z = rounds->largest[at];
-    if (is_by_sums(runs))
+    if (by_sums)
         z = welch_z(t_of(z, runs, rows), rows - (runs->paired ? 1 : 2));
     while (normal_share(runs, z) > level)
         z += step;
@@ -476,38 +571,46 @@ double permutation_least_p(const struct permutation_runs *runs)
     return (runs->paired || runs->base == runs->new ? 2.0 : 1.0) / (double)labellings(runs, rows);
 }
 
+static void free_rows(struct scaled_rows *rows)
+{
+    free(rows->values);
+    free(rows->orders);
+}
+
 int permutation_test(double *p, double *q, double *critical, const struct permutation_runs *runs)
 {
-    struct scaled_rows rows = {0};
+    struct scaled_rows rows = {0}, even = {0};
     struct rounds rounds = {0};
     struct score_counts counts = {0};
-    int result = make_rows(&rows, runs) || make_rounds(&rounds, runs, rows.rows) ||
-                         make_counts(&counts, runs, rows.rows)
+    size_t uneven = count_uneven(runs);
+    struct round round = {
+        .rows = uneven ? &even : &rows, .by_sums = is_by_sums(runs, uneven), .runs = runs};
+    int result = make_rows(&rows, runs) || (uneven && make_even_rows(&even, runs)) ||
+                         make_rounds(&rounds, runs, rows.rows) ||
+                         make_counts(&counts, rows.rows, round.by_sums)
                      ? -1
                      : 0;
-    struct round round = {.rows = &rows,
-                          .runs = runs,
-                          .chosen = malloc((rows.rows + 2) * sizeof *round.chosen),
-                          .space = malloc((rows.rows + 1) * sizeof *round.space)};
+    round.chosen = malloc((rows.rows + 2) * sizeof *round.chosen);
+    round.space = malloc((rows.rows + 1) * sizeof *round.space);
     double *z = malloc((runs->functions + 1) * sizeof *z); /* as it was observed */
     if (!round.chosen || !round.space || !z)
         result = -1;
     if (!result) {
-        go_through(p, z, &rounds, &counts, &round);
-        result = find_q(q, p, &counts, rounds.count, runs->functions);
+        go_through(p, z, &rounds, &counts, &rows, &round);
+        result = find_q(q, p, &counts, rounds.count, runs->functions, uneven);
         run_values_sort(rounds.largest, rounds.count);
         for (size_t i = 0; i < runs->functions; i++) {
             double share = normal_share(runs, z[i]);
             q[i] = fmax(q[i], share);
             p[i] = fmax(share_reaching(&rounds, p[i]), share);
         }
-        *critical = critical_z(&rounds, runs);
+        *critical = critical_z(&rounds, runs, round.by_sums);
     }
     free(round.chosen);
     free(round.space);
     free(z);
-    free(rows.values);
-    free(rows.orders);
+    free_rows(&rows);
+    free_rows(&even);
     free(rounds.labels);
     free(rounds.largest);
     free(counts.by_chance);
