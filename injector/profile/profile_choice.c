@@ -202,6 +202,12 @@ static uint64_t last_ns(const struct call_profile *profile, bool waits)
     return last;
 }
 
+uint64_t profile_choice_last_ns(const struct call_profile *profile)
+{
+    const uint64_t last = last_ns(profile, false);
+    return last ? last : last_ns(profile, true);
+}
+
 /* VALUE in seconds from FIRST_NS on, which may be more than there can be. */
 static uint64_t after(uint64_t first_ns, double seconds)
 {
@@ -254,9 +260,8 @@ static int choose_time(struct profile_choice *choice, const struct call_profile 
                        const struct time_words *words, const struct recording_host *host,
                        const char *path, struct findings *findings)
 {
-    const uint64_t last = last_ns(profile, false);
     const struct time_extent extent = {profile_choice_first_ns(NULL, profile),
-                                       last ? last : last_ns(profile, true), host};
+                                       profile_choice_last_ns(profile), host};
     if (!host)
         return report_failure(findings, "%s: --time: a bench does not keep the times of samples",
                               path);

@@ -61,6 +61,9 @@ bool profile_choice_has(const struct profile_choice *choice, const struct call_s
 uint64_t profile_choice_first_ns(const struct profile_choice *choice,
                                  const struct call_profile *profile);
 
+/* The latest time of PROFILE's samples; 0: none is known. */
+uint64_t profile_choice_last_ns(const struct call_profile *profile);
+
 /* How long after FIRST_NS SAMPLE was taken; 0 if that was before, or its time is not known. */
 uint64_t call_sample_since(const struct call_sample *sample, uint64_t first_ns);
 

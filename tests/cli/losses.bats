@@ -87,7 +87,7 @@ silent() { # TEXT COMMAND...
         told 0 "call chains are cut at 127 frames" $form deep.data
         grep -q "$what[0-9]* call chains are cut at 127 frames.*sysctl kernel.perf_event_max_stack.*-g dwarf" said || complain "$form: $(cat said)"
     done
-    grep -q 'cut at 127 frames' page.html
+    grep -q '^<p class="lacks">[^\\]*cut at 127 frames[^\\]*</p>$' page.html || complain "$(grep lacks page.html)"
     perfjit report -q --json deep.data | jq -e ".cut_chains == {\"chains\": $half, \"frames\": 127}" >/dev/null
 }
 

@@ -13,6 +13,7 @@ setup_file() {
     export PERFJIT=dump JITDUMPDIR=$PWD
     record stacks -F 1000 --call-graph dwarf,8192 "$BUILD/tinyjit" work.tj
     record node -g node --perf-prof --interpreted-frames-native-stack work.js
+    perf record -q -k mono -g --switch-events -e cpu-clock/freq=1000/ -e context-switches/period=1/ -o waits "$BUILD/producers/waits"
     unset PERFJIT JITDUMPDIR
     perfjit inject -q -i stacks -o unwound
 }
@@ -76,11 +77,12 @@ END
 const [file, ...asked] = process.argv.slice(2), profile = openProfile(JSON.parse(require("fs").readFileSync(file))), scopes = scopesOf(profile);
 if (!asked.length) { // what to ask for: ranges that begin and end at odd places, and at samples
     const at = (share) => ((profile.first + share * (profile.last - profile.first)) / 1e6).toFixed(6), times = [...profile.times].sort((a, b) => a - b);
+    const clock = (share) => clockText(profile.start, profile.first + share * (profile.last - profile.first), 1);
     const sample = (share) => (times[Math.floor(times.length * share)] / 1e6).toFixed(6);
-    const ranges = ["-", at(0.1) + "-" + at(0.35), at(0.5) + "-", "-" + at(0.77), sample(0.2) + "-" + sample(0.4), sample(0.4) + "-" + sample(0.6)];
+    const ranges = ["-", at(0.1) + "-" + at(0.35), at(0.5) + "-", "-" + at(0.77), "12.3%-45.6%", clock(0.2) + "-" + clock(0.71), sample(0.2) + "-" + sample(0.4), sample(0.4) + "-" + sample(0.6)];
     for (const range of ranges) for (const scope of ["all", ...scopes.filter(({ id }) => id[0] === "t").map(({ id }) => id.split(".")[1])]) console.log(range, scope);
 } else {
-    const [range, thread] = asked, scope = scopes.find(({ id }) => id === "all" ? thread === "all" : id.endsWith("." + thread)), within = readRange(range, profile.first, profile.last);
+    const [range, thread] = asked, scope = scopes.find(({ id }) => id === "all" ? thread === "all" : id.endsWith("." + thread)), within = readRange(range, profile);
     const sums = new Set();
     for (const hide of [[], ["kernel"], ["native"], ["runtime"], ["libraries"], ["others"], hideable]) for (const fold of [[], ["recursion"], ["tiers"], foldable]) {
         const own = filterProfile(profile, hide, fold), where = within ? { ...scope, range: within } : scope, tree = flameTree(own, where), inverted = invertedTree(own, where);
@@ -90,20 +92,18 @@ if (!asked.length) { // what to ask for: ranges that begin and end at odd places
     console.log([...sums].join(" "));
 }
 END
-    for weight in period samples; do
-        for form in node unwound; do
-            perfjit flamegraph -q --weight $weight -o sums.html $form
-            data sums.html >sums.json
-            node sums.js sums.json >asked
-            [ "$(wc -l <asked)" -ge 6 ]
-            while read -r range thread; do
-                [ "$range" != - ] || range=0-
-                total=$(perfjit report -q --json --weight $weight --time "$range" $([ "$thread" = all ] || echo --thread "$thread") $form 2>/dev/null | jq .total)
-                sums=$(node sums.js sums.json "$range" "$thread")
-                [ "$sums" = "${total:-0}" ] || complain "$form $weight $range $thread: $sums, not $total" # without a sample it has no report
-            done <asked
-        done
-    done
+    while read -r weight form; do
+        perfjit flamegraph -q --weight $weight -o sums.html $form
+        data sums.html >sums.json
+        node sums.js sums.json >asked
+        [ "$(wc -l <asked)" -ge 6 ]
+        while read -r range thread; do
+            [ "$range" != - ] || range=0-
+            total=$(perfjit report -q --json --weight $weight --time "$range" $([ "$thread" = all ] || echo --thread "$thread") $form 2>/dev/null | jq .total)
+            sums=$(node sums.js sums.json "$range" "$thread")
+            [ "$sums" = "${total:-0}" ] || complain "$form $weight $range $thread: $sums, not $total" # without a sample it has no report
+        done <asked
+    done < <(printf '%s\n' "period node" "samples node" "period unwound" "samples unwound" "latency waits")
 }
 
 @test "the page shows when a function moved to another tier, and what it had in each" {
@@ -141,6 +141,52 @@ const other = openProfile({ ...smallData, frames: { ...smallData.frames, tier: [
 if (framesOfSeveralTiers(other).join() !== "0,0" || framesOfSeveralTiers(small).join() !== "1,1") throw new Error("tiers: " + framesOfSeveralTiers(other));
 END
     node model.js
+}
+
+@test "names that are shortened keep their class longer than their arguments, and both longer than a package's beginning" {
+    cat "$here"/../../injector/profile/flamegraph/page/format.js >names.js
+    cat >>names.js <<'END'
+const java = "boolean com.example.tree.Node$Leaf.accept(com.example.tree.Visitor)", cxx = "std::vector<int> app::Server::handle(app::Request const&)";
+for (const [name, letters, wanted] of [[java, 99, java], [java, 62, "com.example.tree.Node$Leaf.accept(com.example.tree.Visitor)"], [java, 44, "Node$Leaf.accept(com.example.tree.Visitor)"],
+    [java, 36, "com.example.tree.Node$Leaf.accept(…)"], [java, 20, "Node$Leaf.accept(…)"], [java, 12, "accept(…)"], [java, 7, "accept…"], [java, 4, "acc…"],
+    [cxx, 40, "app::Server::handle(app::Request const&)"], [cxx, 34, "app::Server::handle(…)"], [cxx, 18, "Server::handle(…)"],
+    ["foo(int, long)", 8, "foo(…)"], ["node::Start", 6, "Start"], ["<img src=x onerror=alert(1)>", 9, null], ["walk", 3, "wa…"]]) {
+    const got = shortName(name, letters);
+    if (wanted === null ? got.length > letters : got !== wanted) throw new Error(name + " in " + letters + ": " + got + ", not " + wanted);
+}
+END
+    node names.js
+}
+
+@test "my code is neither the JVM's stubs nor what perfjit record has node read, and each tier of a JVM has its colour" {
+    cat "$here"/../../injector/profile/flamegraph/page/{profile,tree,tiers,filter,colours}.js "$here"/page_model.js >mine.js
+    cat >>mine.js <<'END'
+const rows = [["main", "/app/main.js", 1], ["(anonymous)", "/tmp/perfjit-Ab3dE6/settings/node/reach.js", 0], ["f", "/home/perfjit-tests/settings/f.js", 1], ["slow_subtype_check Runtime1 stub", "", 0],
+    ["jbyte_disjoint_arraycopy_avx3", "", 0], ["g1_post_barrier_slow", "", 0], ["_new_array_nozero_Java", "", 0], ["int App.work(int)", "App.java", 1], ["stub", "/app/stub.js", 1], ["arraycopy", "", 1]];
+const none = rows.map(() => 0), strings = ["", ...rows.flat().filter((word) => typeof word === "string" && word)], text = (word) => strings.indexOf(word);
+const profile = { strings, frames: { name: rows.map(([name]) => text(name)), file: rows.map(([, file]) => text(file)), module: none, line: none, column: none, tier: none, rank: none, kind: none, inlined: none } };
+const owners = ownersOf(profile), others = 1 << hideable.indexOf("others");
+rows.forEach(([name, , isMine], i) => { if (!(owners[i] & others) !== !!isMine) throw new Error(name + " is " + (isMine ? "not " : "") + "mine"); });
+// By rank: an interpreter's, and those of four compilers; and code of no tier.
+const one = { strings: ["", "f"], frames: { name: [1, 1, 1, 1, 1, 1], rank: [1, 2, 3, 4, 5, 0], kind: none, inlined: none, tier: none } };
+const hues = frameColours(one, true).map((colour) => parseFloat(colour.slice(4)));
+if (hues.some((hue, i) => i && hue - hues[i - 1] < 18)) throw new Error(hues.join());
+END
+    node mine.js
+}
+
+@test "a range may be seconds, percent or the clock's, after midnight too, and nothing else" {
+    cat "$here"/../../injector/profile/flamegraph/page/strip.js >ranges.js
+    cat >>ranges.js <<'END'
+const at = new Date(2026, 0, 2, 23, 59, 59, 500), own = { first: 0, last: 4000001, start: at.getTime() }, without = { ...own, start: undefined };
+for (const [text, wanted, profile = own] of [["1-2", [1e6, 2e6]], [" .5 s – 1.25s ", [5e5, 1.25e6]], ["1-", [1e6, 4000001]], ["-50%", [0, 2e6]], ["25%-100%", [1e6, 4000001]], ["23:59:59.75-00:00:01", [25e4, 15e5]], ["0:00-", [5e5, 4000001]],
+    ["23:59-0:00:01", [-595e5, 15e5]], ["1-00:00:02.5", [1e6, 3e6]], ["0:00-", null, without], ["", null], ["-", null], [null, null], ["2-1", null], ["1", null], ["a-b", null], ["1-2-3", null], ["1:2:3-", null], ["1e3-2e3", null], ["%-%", null]]) {
+    const got = readRange(text, profile);
+    if (JSON.stringify(got && got.map(Math.round)) !== JSON.stringify(wanted)) throw new Error(text + ": " + got + ", not " + wanted);
+}
+for (let us = 1; us < 3e6; us += 997) if (readRange("-" + rangeText([0, us]).slice(2), { first: 0, last: 4e6 })[1] !== us) throw new Error(us + " us is another time as a text");
+END
+    for TZ in UTC Asia/Kathmandu; do TZ=$TZ node ranges.js; done
 }
 
 @test "the page unpacks whatever zlib packs, and says so where the data is damaged" {
@@ -190,7 +236,7 @@ for (let stack = 0; stack < 3000; stack++) {
 }
 const fifty = [...Array(50).keys()], none = fifty.map(() => 0);
 const many = { unit: "ns", strings: ["", ...fifty.map((i) => "f" + i)], nodes, samples,
-    frames: { name: fifty.map((i) => i + 1), module: none, file: none, line: none, column: none, tier: none, kind: none, inlined: none },
+    frames: { name: fifty.map((i) => i + 1), module: none, file: none, line: none, column: none, tier: none, rank: none, kind: none, inlined: none },
     threads: { pid: [1], tid: [1], name: [0], process: [0] } };
 END
 }

@@ -65,7 +65,8 @@ const write = (file, data) => {
 write("page.html", data);
 // The same with a deopt that the runtime told of.
 const told = { kind: 1, at: 700500, to: 700500, thread: 0, before: walk, frame: -1, reason: text("wrong map"), place: text("/app/server.js:21:7") };
-write("deopt.html", { ...data, moments: Object.fromEntries(Object.keys(told).map((column) => [column, [data.moments[column][0], told[column]]])) });
+const collection = { kind: 2, at: 800000, to: 850000, thread: -1, before: -1, frame: -1, reason: 0, place: 0 };
+write("deopt.html", { ...data, moments: Object.fromEntries(Object.keys(told).map((column) => [column, [data.moments[column][0], told[column], collection[column]]])) });
 // The same with two sides, of which the new one has twice the time of walk and visit.
 const base = nodes.frame.map(() => 0), now = nodes.frame.map(() => 0);
 samples.node.forEach((node) => { base[node] += 1000000, now[node] += nodes.frame[node] === walk ? 2000000 : 1000000; });
@@ -205,6 +206,59 @@ for (const hide of ["kernel", "native", "runtime", "libraries", "others", "kerne
 END
 }
 
+@test "each filter, fold and view is chosen by mouse, by Enter and by Space, and the button says so" {
+    in_browser page.html <<'END'
+const buttons = { kernel: "#hide=kernel", native: "#hide=native", runtime: "#hide=runtime", libraries: "#hide=libraries", "my code": "#hide=others", recursion: "#fold=recursion", tiers: "#fold=tiers" };
+const found = await page.evaluate("[...document.querySelectorAll('#hide button, #fold button')].map((button, i) => (button.id = 'filter' + i, button.textContent))");
+check("all filters", found, Object.keys(buttons));
+const pressed = (i) => page.evaluate(`document.getElementById("filter${i}").getAttribute("aria-pressed")`);
+const space = async () => {
+    await page.send("Input.dispatchKeyEvent", { type: "keyDown", key: " ", text: " ", windowsVirtualKeyCode: 32 });
+    await page.send("Input.dispatchKeyEvent", { type: "keyUp", key: " ", windowsVirtualKeyCode: 32 });
+    await page.settle();
+};
+for (const [i, name] of found.entries()) for (const [how, act] of [["mouse", () => page.clickOn("#filter" + i)], ["Enter", () => page.press("Enter")], ["Space", space]]) {
+    await page.evaluate(`(document.getElementById("filter${i}").focus(), 0)`);
+    await act();
+    check(name + " by " + how, [await page.hash(), await pressed(i)], [buttons[name], "true"]);
+    await act();
+    check(name + " by " + how + ", and back", [await page.hash(), await pressed(i)], ["", "false"]);
+}
+for (const [view, title] of Object.entries({ inverted: /^all threads/, time: /^all threads/, waiting: /^waiting: all threads/, flame: /^all threads/ })) {
+    await page.evaluate(`(() => { const list = document.getElementById("view"); list.value = "${view}"; list.dispatchEvent(new Event("change")); })()`);
+    await page.settle();
+    check(view, [await page.hash(), title.test(await page.text("#details"))], [view === "flame" ? "" : "#view=" + view, true]);
+}
+await page.press("t", "+", "+", ">");
+await later(400);
+near("later, by key", await page.hash(), "span", 0.4375, 0.6875, 0.005);
+await page.press("<", "<");
+await later(400);
+near("earlier, by key", await page.hash(), "span", 0.3125, 0.5625, 0.005);
+END
+}
+
+@test "what is written into the picture: names, places in wide boxes, the axis in seconds and by the clock, threads; the legend has what is inlined" {
+    in_browser page.html <<'END'
+await page.evaluate("(() => { const draw = CanvasRenderingContext2D.prototype.fillText; window.written = []; CanvasRenderingContext2D.prototype.fillText = function (text, ...place) { written.push(text); return draw.call(this, text, ...place); }; })()");
+const written = async (...keys) => {
+    await page.evaluate("(written.length = 0, 0)");
+    await page.press(...keys);
+    return page.evaluate("written");
+};
+const has = (what, texts, wanted) => check(what, wanted.filter((text) => !texts.includes(text)), []);
+has("names and places", await written("i", "i"), ["uv_run", "parserOnIncoming", "node:_http_server:9", "routeHandler", "route.js:5", "answer", "server.js:7", "walk", "server.js:20"]);
+const time = await written("t");
+has("threads by their names", time, ["main 10/10", "worker 10/11"]);
+has("seconds and the clock", time, ["0.2 s  03:04:05.4", "0.8 s  03:04:06.0"]);
+await page.evaluate("(written.length = 0, location.hash = '#view=time&span=0-0.81', 0)");
+await page.settle();
+const narrow = [...new Set((await page.evaluate("written")).filter((text) => /^0\.\d s /.test(text)))];
+check("no time is cut at the end of the axis", narrow, ["0.0 s  03:04:05.2", "0.2 s  03:04:05.4", "0.4 s  03:04:05.6", "0.6 s  03:04:05.8"]);
+check("inlined", await page.text("#legend"), /inlined: bar at the left/);
+END
+}
+
 @test "a range of time is selected by mouse, by key and by text, and holds in every view" {
     in_browser page.html <<'END'
 const [, , left, top, width] = await page.at("#strip");
@@ -333,16 +387,16 @@ END
 await page.send("Emulation.setDeviceMetricsOverride", { width: 1200, height: 300, deviceScaleFactor: 1, mobile: false });
 await page.press("t");
 const before = await page.evaluate("canvas.height");
-await page.evaluate("(addEventListener('beforeprint', () => { window.printed = [canvas.height, canvas.getContext('2d').getImageData(canvas.width / 4, 13 * 20 + 10, 1, 1).data[3]]; }), 0)");
+await page.evaluate("(addEventListener('beforeprint', () => { window.printed = [canvas.height, canvas.getContext('2d').getImageData(canvas.width / 4, 2 * (13 * 20 + 10), 1, 1).data[3]]; }), 0)");
 await page.send("Page.printToPDF", {});
 await page.settle();
-check("all rows, and a box in the last one", await page.evaluate("printed"), [15 * 20, 255]);
+check("all rows, and a box in the last one", await page.evaluate("printed"), [2 * 15 * 20, 255]);
 check("less on the screen", [before < 15 * 20 || before, await page.evaluate("canvas.height")], [true, before]);
 await page.send("Accessibility.enable");
 const { nodes } = await page.send("Accessibility.getFullAXTree");
 const named = (role) => nodes.filter((node) => node.role && node.role.value === role && !node.ignored).map((node) => node.name.value);
 check("application", named("application").join(), /^Flame graph\. Arrow keys move/);
-check("toolbars", named("toolbar"), ["View", "Filter"]);
+check("groups", named("group"), ["View", "Filter", "Hide", "Fold"]);
 check("boxes to choose from", named("combobox").slice(0, 2), ["View", "Of"]);
 check("buttons", named("button").sort().join(), "Back,Callers,Reset,kernel,libraries,my code,native,recursion,runtime,tiers");
 check("each field has a name", [...named("textbox"), ...named("searchbox")].every((name) => name), true);
@@ -360,6 +414,141 @@ await page.evaluate("document.getElementById('stage').focus()");
 await page.press("ArrowDown", "ArrowDown");
 check("arrows", await page.text("#details"), /^Builtin:JSEntry\n/);
 check("read when it changes", await page.evaluate("document.getElementById('details').getAttribute('aria-live')"), "polite");
+END
+}
+
+@test "on paper the picture is light, whole and cut between rows, without controls, and the screen is as before" {
+    in_browser page.html <<'END'
+await page.evaluate("(() => { const theme = document.getElementById('theme'); theme.value = 'dark'; theme.dispatchEvent(new Event('change')); })()");
+await page.press("ArrowDown");
+const screen = () => page.evaluate("[document.documentElement.dataset.theme, document.body.style.width, canvas.width, strip.toDataURL(), canvas.toDataURL(), legend.innerHTML, paper.children.length].join()");
+const before = await screen();
+await page.evaluate("(addEventListener('beforeprint', () => { const pieces = [...paper.children], at = (canvas, x, y) => [...canvas.getContext('2d').getImageData(x, y, 1, 1).data].slice(0, 3); window.printed = { heights: pieces.map((piece) => piece.height), width: pieces[0].width, whole: canvas.height, same: [30, 90, 190].every((y) => at(canvas, 300, y).join() === at(pieces[Math.floor(y / 160)], 300, y % 160).join()), strip: at(strip, 300, 3), root: at(canvas, canvas.width - 9, 20) }; }), 0)");
+await page.send("Page.printToPDF", { preferCSSPageSize: true });
+await page.settle();
+const printed = await page.evaluate("printed");
+check("pieces of four rows", printed.heights.slice(0, -1).every((height) => height === 160), true);
+check("all of the picture", printed.heights.reduce((sum, height) => sum + height), printed.whole);
+check("the picture", printed.same, true);
+check("as wide as the sheet, and sharp", printed.width > 1900 && printed.width <= 2080, true);
+check("light", [Math.min(...printed.strip) > 240, Math.min(...printed.root) > 200], [true, true]);
+check("the screen", await screen(), before);
+await page.evaluate("(dispatchEvent(new Event('beforeprint')), 0)");
+await page.send("Emulation.setEmulatedMedia", { media: "print" });
+const shown = await page.evaluate("['.bar', '.keys', '#stage', '#tip', '#found', '#paper', '#strip', '#legend', '#details', 'h1'].filter((one) => getComputedStyle(document.querySelector(one)).display !== 'none')");
+check("what is on paper", shown, ["#paper", "#strip", "#legend", "#details", "h1"]);
+check("colours of the legend", await page.evaluate("getComputedStyle(document.querySelector('#legend i')).printColorAdjust"), "exact");
+check("no sheet is left empty by a picture that is too high", await page.evaluate("[...paper.children].every((piece) => piece.getBoundingClientRect().height < 200 && getComputedStyle(piece).breakInside === 'avoid')"), true);
+check("as wide as the sheet", await page.evaluate("document.documentElement.scrollWidth <= innerWidth"), true);
+END
+}
+
+@test "Tab goes through all controls in reading order, seen and without a trap, and no control takes the focus with it" {
+    in_browser page.html <<'END'
+const tab = async (modifiers = 0) => {
+    await page.send("Input.dispatchKeyEvent", { type: "keyDown", key: "Tab", windowsVirtualKeyCode: 9, modifiers });
+    await page.send("Input.dispatchKeyEvent", { type: "keyUp", key: "Tab", windowsVirtualKeyCode: 9, modifiers });
+    return page.evaluate("(() => { const it = document.activeElement, box = it.getBoundingClientRect(), { outlineStyle, outlineWidth } = getComputedStyle(it), group = it.closest('.bar, ol, nav, main'); return { what: it.id || it.textContent, isBody: it === document.body, group: group ? group.id || group.className || group.tagName : '', top: box.top, left: box.left, bottom: box.bottom, isSeen: outlineStyle !== 'none' && parseFloat(outlineWidth) >= 2 }; })()");
+};
+await page.press("m", "/");
+await page.type("walk");
+await page.press("Enter", "Escape");
+await page.evaluate("location.hash = '#range=0.1-0.9&search=walk&zoom=0.1.2.3.6.7'");
+await page.settle();
+await page.press("ArrowDown");
+await page.evaluate("(document.getElementById('view').focus(), 0)");
+await tab();
+const stops = [await tab(8)];
+for (let stop = await tab(); !stop.isBody && stops.length < 60; stop = await tab()) stops.push(stop);
+check("it ends", stops.length < 60, true);
+const has = (what) => stops.some((stop) => stop.what === what);
+check("all kinds of controls", ["view", "scope", "range", "alltime", "search", "previous", "next", "kernel", "my code", "tiers", "callers", "reset", "theme", "uv_run", "stage"].map(has).concat(stops.some((stop) => stop.group === "found")), new Array(16).fill(true));
+check("all are seen", stops.filter((stop) => !stop.isSeen).map((stop) => stop.what), []);
+const order = stops.filter((stop, i) => i && !(stop.top >= stops[i - 1].bottom - 4 || (stop.left > stops[i - 1].left && stop.bottom > stops[i - 1].top)));
+check("reading order", order.map((stop) => stop.what), []);
+check("back from the end", (await tab(8)).what, "stage");
+check("out of the graph", (await tab(8)).isBody, false);
+const focused = () => page.evaluate("document.activeElement.id || document.activeElement.tagName");
+const use = async (selector) => {
+    await page.evaluate(`document.querySelector(${JSON.stringify(selector)}).focus()`);
+    await page.press("Enter");
+};
+await use("#crumbs button:nth-child(2)");
+check("a crumb is gone when it was used", await focused(), "stage");
+await use("#alltime");
+check("and so is All time", [await focused(), /range/.test(await page.hash())], ["stage", false]);
+await page.press("ArrowDown");
+await use("#callers");
+check("and Callers", [await focused(), /callers=/.test(await page.hash())], ["stage", true]);
+await page.press("ArrowDown");
+check("keys work on", await page.text("#details"), /^[^\n]+\n(jit|native|interp)/);
+await page.press("Escape", "r");
+for (const id of ["view", "range", "search"]) {
+    await page.evaluate(`document.getElementById("${id}").focus()`);
+    await page.press("Escape");
+    check("Escape leads back from " + id, await focused(), "stage");
+}
+END
+}
+
+@test "From-to takes what --time takes, says what it does not understand, and Escape forgets what is half written" {
+    in_browser page.html <<'END'
+const write = async (text, ...keys) => {
+    await page.evaluate("(document.getElementById('range').focus(), document.getElementById('range').select(), 0)");
+    await page.type(text);
+    await page.press(...keys);
+    const isWrong = await page.evaluate("document.getElementById('range').getAttribute('aria-invalid')");
+    return [await page.hash(), isWrong];
+};
+check("seconds", await write("0.2 - 0.3s", "Enter"), ["#range=0.2-0.3", "false"]);
+check("percent", await write("10%-50%", "Enter"), ["#range=0.0999-0.4995", "false"]);
+check("the last percent has the last sample", await write("50%-100%", "Enter"), ["#range=0.4995-0.999001", "false"]);
+check("the clock", await write("03:04:05.5-03:04:05.75", "Enter"), ["#range=0.25-0.5", "false"]);
+check("no range", await write("soon", "Enter"), ["#range=0.25-0.5", "true"]);
+check("it is said", await page.text("#details"), "no range of time: soon\nwrite 1.2-1.3 (seconds), 10%-20%, or 03:04:05-03:04:06");
+check("the wrong way round", (await write("0.5-0.2", "Enter"))[1], "true");
+check("half written", await write("0.7-0", "Escape"), ["#range=0.25-0.5", "false"]);
+check("the field", await page.evaluate("document.getElementById('range').value"), "0.25-0.5");
+check("nothing is all time", await write(" ", "Enter"), ["", "false"]);
+END
+}
+
+@test "what is in focus is told in sight, and its box is in sight, in a low window too; lists have no sideways scrolling" {
+    in_browser page.html <<'END'
+await page.send("Emulation.setDeviceMetricsOverride", { width: 700, height: 520, deviceScaleFactor: 1, mobile: false });
+await page.settle();
+const inSight = () => page.evaluate("(() => { const box = document.getElementById('details').getBoundingClientRect(); return box.top > 0 && box.bottom <= innerHeight; })()");
+check("at first", await inSight(), true);
+await page.evaluate("(document.getElementById('stage').focus({ preventScroll: true }), scrollTo(0, 0), 0)");
+for (let i = 0; i < 9; i++) await page.press("ArrowDown");
+check("a box far below", await page.text("#details"), /^asm_exc_page_fault\n/);
+check("what is said of it", await inSight(), true);
+const seen = await page.evaluate("(() => { const { top } = stage.getBoundingClientRect(), y = top + 6 * 20 - stage.scrollTop; return [y >= 0, y + 20 <= document.getElementById('foot').getBoundingClientRect().top]; })()");
+check("its box", seen, [true, true]);
+await page.press("/");
+await page.type("a");
+check("many are found", await page.evaluate("document.querySelectorAll('#found li').length") > 5, true);
+check("the list", await page.evaluate("found.scrollWidth <= found.clientWidth"), true);
+check("the page", await page.evaluate("document.documentElement.scrollWidth <= innerWidth"), true);
+await page.send("Emulation.setDeviceMetricsOverride", { width: 1280, height: 900, deviceScaleFactor: 1, mobile: false });
+await page.settle();
+check("the list, in columns", await page.evaluate("found.scrollWidth <= found.clientWidth"), true);
+const cut = () => page.evaluate("(() => { const list = document.getElementById('view'), copy = list.cloneNode(true), { width } = list.getBoundingClientRect(); Object.assign(copy.style, { position: 'absolute', maxWidth: 'none' }); document.body.append(copy); const wanted = copy.getBoundingClientRect().width; copy.remove(); return width < wanted; })()");
+check("names of views are whole", await cut(), false);
+END
+}
+
+@test "what people ask of a profile is answered by at most four clicks and keys" {
+    in_browser page.html <<END
+const { ask } = require("$here/five_questions.js"), answers = await ask(page, [0.65, 0.75]);
+check("five", Object.keys(answers).length, 5);
+for (const [question, { actions }] of Object.entries(answers)) if (!(actions >= 1 && actions <= 4)) throw new Error(question + " takes " + actions);
+const [most, caller, range, waits, tiers] = Object.values(answers).map(({ answer }) => answer);
+check("most", most, "63.64 %answer /app/server.js:7");
+check("caller", caller, /^callers of answer: all threads none of mine\$/);
+check("a range", range, /^all threads from 0\.6[45]\d* to 0\.7[45]\d* s (99|100|101)\.00 ms.*: 50\.00 %answer .*, 50\.00 %walk /);
+check("waits", waits, /^70\.00 %worker 10\/11 700\.00 ms, most in Thing\.method\(com\.example\.Argument, int\); its own: waiting: worker 10\/11 700\.00 ms/);
+check("tiers", tiers, /answer: tier-up, from interpreter, bytecode to jit, TurboFan: 57\.14 %answer .*; before: 75\.00 %answer /);
 END
 }
 
@@ -422,6 +611,14 @@ await page.press("Escape", ".");
 near("of what is searched for", await page.hash(), "range", 0.7005, 1, 0.002);
 await page.press("r", "m", ",");
 near("of one's own functions", await page.hash(), "range", 0.7005, 1, 0.002);
+await page.press("r", ",");
+near("a collection, by key", await page.hash(), "range", 0.8, 1, 0.002);
+check("how long it was", await page.text("#details"), /\n0\.800 s  03:04:06\.05\d* +garbage collection, 50\.0 ms$/);
+await page.press("a");
+await page.mouse("mouseMoved", left + width * 0.8, (await page.at("#strip"))[3] + 26);
+check("its tip", await page.text("#tip"), /garbage collection, 50\.0 ms$/);
+await page.click(left + width * 0.8, (await page.at("#strip"))[3] + 26);
+near("a collection, by mouse", await page.hash(), "range", 0.8, 1, 0.002);
 END
 }
 
@@ -505,6 +702,13 @@ await page.settle();
 check("a thread", await page.text("#details"), "waiting: worker 10/11\n700.00 ms");
 await page.press("w");
 check("back", await page.text("#details"), /^worker 10\/11\n100\.00 ms/);
+await page.press("r", "w");
+const list = () => page.evaluate("[...document.querySelectorAll('#found button')].map((button) => button.textContent.replace(/ +/g, ' '))");
+check("the threads, the longest wait first", await list(), ["70.00 %worker 10/11 700.00 ms, most in Thing.method(com.example.Argument, int)", "30.00 %main 10/10 300.00 ms, most in answer"]);
+await page.evaluate("(document.querySelector('#found li:nth-child(2) button').focus(), 0)");
+await page.press("Enter");
+check("one of them, by key", [await page.hash(), await list()], ["#view=waiting&of=t10.10", ["100.00 %main 10/10 300.00 ms, most in answer"]]);
+check("the focus is kept", await page.evaluate("document.activeElement.id"), "stage");
 END
 }
 

@@ -66,6 +66,25 @@ await page.settle();
 const [, start, end] = /range=([\d.]+)-([\d.]+)/.exec(await page.hash());
 if (Math.abs(start - from) > 0.001 || Math.abs(end - to) > 0.001) throw new Error(await page.hash() + ", not " + found.tip);
 check("the view is of that time", await page.text("#details"), new RegExp("^all threads from " + start));
+check("and which span it is", await page.text("#details"), /\nGET \/a\n[\d.]+ s to [\d.]+ s: [\d.]+ ms\nthread \d+\/\d+/);
+// By key: all of them, and those that are searched for.
+const through = async (key) => {
+    const seen = [];
+    await page.press("a");
+    for (let last = ""; ; last = await page.hash()) {
+        await page.press(key);
+        if (await page.hash() === last || !/range=/.test(await page.hash())) return seen;
+        seen.push((/\n((?:GET|start)[^\n]*)\n/.exec(await page.text("#details")) || [])[1]);
+    }
+};
+const all = await through("p");
+check("all spans by key", [all.length, all.filter((name) => name === "GET /a").length, all.filter((name) => name === "GET /b").length].join(), /^1[23],6,6$/);
+check("no further one", await page.text("#details"), "no span after this");
+check("and back", (await through("P")).reverse(), all);
+await page.press("/");
+await page.type("GET /b");
+await page.press("Escape");
+check("those that are searched for", await through("p"), new Array(6).fill("GET /b"));
 END
 }
 

@@ -341,6 +341,8 @@ static void put_data(const struct flamegraph_request *request, FILE *stream)
         json_text(json, NULL, call_profile_string(profile, i));
     json_end_array(json);
     put_tables(request, json);
+    const uint64_t first_ns = profile_choice_first_ns(NULL, profile);
+    json_decimal(json, "length", (double)(profile_choice_last_ns(profile) - first_ns) / 1e3, 3);
     put_samples(profile, &request->choice, json, "samples");
     if (profile->events[request->choice.event].off_cpu && request->choice.weight != WEIGHT_SAMPLES)
         json_flag(json, "waits", true);
@@ -362,13 +364,18 @@ static void put_data(const struct flamegraph_request *request, FILE *stream)
 
 /* ---- The page ---- */
 
+/* A line is a paragraph. */
 static void put_lacks(const struct flamegraph_request *request, FILE *stream)
 {
-    if (!request->lacks)
-        return;
-    fputs("<p class=\"lacks\">", stream);
-    markup_put(stream, request->lacks);
-    fputs("</p>\n", stream);
+    char *lines = request->lacks ? strdup(request->lacks) : NULL, *rest = lines;
+    for (const char *line; (line = strsep(&rest, "\n"));) {
+        if (!*line)
+            continue;
+        fputs("<p class=\"lacks\">", stream);
+        markup_put(stream, line);
+        fputs("</p>\n", stream);
+    }
+    free(lines);
 }
 
 static void put_name(const char *name, FILE *stream)

@@ -1,11 +1,29 @@
 // Drawing: boxes of a tree, or of the time view, in the part that is zoomed in to.
 const rowHeight = 20, leastWidth = 0.4, leastTime = 1.5, leastText = 30, leastFrame = 6;
 
-// A canvas as wide as STAGE and as high as what is seen of it; rows begin at stage.scrollTop. On paper all of it is, as far as a browser
-// makes such a canvas.
-const mostPrinted = 700;
+// On paper all rows are drawn, as far as a browser makes such a canvas, for a sheet that lies: a page's pixels are a millimetre's quarter.
+const mostPrinted = 700, mostSharp = 200, paperWidth = 1040, paperRows = 4;
+
+// Pixels of a canvas with ROWS for each of the page's: those of a printer are smaller.
+function scaleOf(isPrinted, rows) {
+    return isPrinted ? (rows > mostSharp ? 1 : 2) : devicePixelRatio || 1;
+}
+
+// A copy of CANVAS in PAPER, in pieces of a few rows: no browser breaks a picture between rows, and one that is higher than the rest of
+// a sheet would leave that empty.
+function cutForPaper(canvas, paper) {
+    const scale = canvas.width / parseFloat(canvas.style.width), high = Math.round(paperRows * rowHeight * scale);
+    for (let top = 0; top < canvas.height; top += high) {
+        const piece = document.createElement("canvas");
+        [piece.width, piece.height] = [canvas.width, Math.min(high, canvas.height - top)];
+        piece.getContext("2d").drawImage(canvas, 0, -top);
+        paper.append(piece);
+    }
+}
+
+// A canvas as wide as STAGE and as high as what is seen of it; rows begin at stage.scrollTop.
 function sizeCanvas(canvas, stage, rows, isPrinted) {
-    const scale = devicePixelRatio || 1;
+    const scale = scaleOf(isPrinted, rows);
     const width = stage.clientWidth;
     const height = Math.max(Math.min(rows * rowHeight, isPrinted ? mostPrinted * rowHeight : stage.clientHeight), 60);
     canvas.style.width = width + "px";

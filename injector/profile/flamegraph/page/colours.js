@@ -1,7 +1,6 @@
-// Colours by kind, and by tier within JIT code; the same for one function in every view.
-const tierHues = [["TurboFan", 104], ["Maglev", 80], ["Sparkplug", 58], ["bytecode", 36], ["FTL", 104], ["DFG", 80], ["Baseline", 58],
-    ["LLInt", 36], ["tier2", 104], ["tier1", 62], ["Tier1", 104], ["OptimizedTier1", 104]];
-const kindHues = { jit: 146, interpreter: 32, native: 208, kernel: 6, unknown: 0 };
+// Colours by kind, and by tier's rank within JIT code; the same for one function in every view.
+const rankHues = [null, 36, 58, 80, 104, 132]; // by how much a compiler has done: frames.rank, 0 if it is not known
+const kindHues = { jit: 166, interpreter: 32, native: 208, kernel: 6, unknown: 0 };
 
 function hash(text) {
     let value = 7;
@@ -17,13 +16,11 @@ function isDark() {
 // The colours of all frames, for one theme.
 function frameColours(profile, dark) {
     return profile.frames.name.map((_, frame) => {
-        const tier = profile.strings[profile.frames.tier[frame]];
-        const kind = kinds[profile.frames.kind[frame]];
-        const known = tierHues.find(([name]) => tier && tier.includes(name));
+        const kind = kinds[profile.frames.kind[frame]], known = rankHues[profile.frames.rank[frame]];
         const jitter = hash(frameName(profile, frame)) % 16 - 8;
         const saturation = kind === "unknown" ? 0 : kind === "native" ? 38 : 52;
         const light = (dark ? 36 : 74) + (profile.frames.inlined[frame] ? (dark ? -8 : 9) : 0) + jitter / 3;
-        return `hsl(${(known ? known[1] : kindHues[kind]) + jitter / 2} ${saturation}% ${light}%)`;
+        return `hsl(${(known || kindHues[kind]) + jitter / 2} ${saturation}% ${light}%)`;
     });
 }
 

@@ -27,6 +27,6 @@ function sidesAsThreads(profile) {
     const opened = sidesOf(profile), joined = (column) => opened.flatMap((side) => Array.from(side[column])), times = joined("times");
     const thread = opened.flatMap(({ node }, side) => new Array(node.length).fill(side));
     const last = times.reduce((most, time) => Math.max(most, time), 0);
-    return { ...profile, threads: { pid: [0, 0], tid: [0, 1], name: [0, 0], process: [0, 0] }, waiting: null, activities: undefined, start: undefined, lanes: null, first: 0, last: last + 1, times,
+    return { ...profile, threads: { pid: [0, 0], tid: [0, 1], name: [0, 0], process: [0, 0] }, waiting: null, activities: undefined, start: undefined, length: undefined, lanes: null, first: 0, last: last + 1, times,
         samples: { node: joined("node"), thread, weight: joined("weight") } };
 }

@@ -12,13 +12,13 @@ function percent(part, all) {
     return (all ? 100 * part / all : 0).toFixed(2) + " %";
 }
 
-// NAME as at most LETTERS: what is in front goes first: a return type, namespaces, packages; then the arguments; then the end.
+// NAME as at most LETTERS: what is in front goes first: a return type, namespaces, packages; then the arguments; then the class; then the end.
 function shortName(name, letters) {
     if (name.length <= letters) return name;
     const { begin, parts, open } = nameParts(name);
-    const arguments_ = open < 0 ? "" : name.slice(open);
-    for (const tail of [arguments_, arguments_ ? "(…)" : ""])
-        for (const part of [begin, ...parts]) {
+    const arguments_ = open < 0 ? "" : name.slice(open), all = [begin, ...parts], tails = [arguments_, arguments_ ? "(…)" : ""];
+    for (const starts of [all.slice(0, -1), all.slice(-1)]) for (const tail of tails) // the last name alone says less than its class does
+        for (const part of starts) {
             const text = name.slice(part, open < 0 ? undefined : open) + tail;
             if (text.length <= letters) return text;
         }

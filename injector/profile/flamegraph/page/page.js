@@ -16,7 +16,7 @@ function startPage() {
     const moments = hasTimes(whole) ? momentsOf(whole) : [];
     let matches = {}; // which frames the text that is searched for matches
     let drag = null; // what the mouse is drawn across: {canvas, from, to} in us
-    let isPrinted = false;
+    let isPrinted = false, themeOfScreen;
     let isToBeShown = false; // what the last frame had no time for
     let drawnAt = -Infinity;
     const frameMs = 8, drawMs = 100, mostFound = 40, leastLook = 40, mostSteps = 2000;
@@ -28,8 +28,8 @@ function startPage() {
         const view = words.get("view"), callers = words.get("callers"), hasCallers = view === "inverted" && /^\d+$/.test(callers) && callers < whole.frames.name.length;
         return { callers: hasCallers ? Number(callers) : -1, view: !whole.difference && ["flame", "inverted", "time", ...(whole.waiting ? ["waiting"] : [])].includes(view) ? view : "flame", scope: words.get("of") || "all",
             search: words.get("search") || "", path: (words.get("zoom") || "").split(".").filter(Boolean).map(Number),
-            span: readRange(words.get("span"), whole.first, whole.last) || [], range: readRange(words.get("range"), whole.first, whole.last),
-            ...Object.fromEntries(sideNames.map((name) => [name, whole.sides ? readRange(words.get(name), clock.first, clock.last) : null])),
+            span: readRange(words.get("span"), whole) || [], range: readRange(words.get("range"), whole),
+            ...Object.fromEntries(sideNames.map((name) => [name, whole.sides ? readRange(words.get(name), clock) : null])),
             hide: list("hide", hideable), fold: list("fold", foldable) };
     }
 
@@ -299,6 +299,7 @@ function startPage() {
             button.title = node ? frameName(profile, tree.frame[node]) + "\n" + framePlace(profile, tree.frame[node]) : "";
             button.addEventListener("click", () => {
                 focus = node;
+                stage.focus({ preventScroll: true }); // this button is gone then
                 go({ path: pathTo(tree, node) });
             });
             byId("crumbs").append(button);
@@ -400,7 +401,7 @@ function startPage() {
     function showStrip() {
         strip.hidden = !hasTimes(clock) || (!!whole.difference && !whole.sides);
         if (strip.hidden) return;
-        const width = Math.max(Math.round(stage.clientWidth), 100), scale = devicePixelRatio || 1, key = [width, scale, isDarkNow, moments.length].join();
+        const width = Math.max(Math.round(stage.clientWidth), 100), scale = scaleOf(isPrinted, 0), key = [width, scale, isDarkNow, moments.length].join();
         if (!lanes || lanes.key !== key) lanes = { key, picture: drawLanes(clock, moments, width, isDarkNow, scale), looks: "" };
         const dragged = drag && drag.canvas === strip ? [drag.from, drag.to] : null, range = dragged || state.range;
         const ranges = sideNames.map((name, side) => dragged && drag.side === side ? dragged : state[name]);
@@ -436,7 +437,7 @@ function startPage() {
         const lane = byId("spans");
         lane.hidden = strip.hidden || !whole.spans;
         if (lane.hidden) return;
-        const width = Math.max(Math.round(stage.clientWidth), 100), scale = devicePixelRatio || 1, key = [width, scale, isDarkNow].join();
+        const width = Math.max(Math.round(stage.clientWidth), 100), scale = scaleOf(isPrinted, 0), key = [width, scale, isDarkNow].join();
         if (lane.key !== key) drawSpans(lane, whole, width, isDarkNow, scale);
         lane.key = key;
     }
@@ -540,6 +541,15 @@ function startPage() {
         else details.textContent = "no tier-up, deopt or collection " + (by > 0 ? "after" : "before") + " this" + (matched ? " of what is searched for" : "");
     }
 
+    // To the next span, of those whose name matches if something is searched for.
+    function stepSpan(by) {
+        if (byId("spans").hidden) return;
+        const matches = matcher(state.search), at = state.range ? state.range[0] : by > 0 ? -Infinity : Infinity;
+        const list = [...whole.spans.from.keys()].filter((span) => (spanRange(whole, span)[0] - at) * by >= 1 && (!matches || matches(spanName(whole, span))));
+        if (list.length) select(spanRange(whole, by > 0 ? list[0] : list[list.length - 1]));
+        else details.textContent = "no span " + (by > 0 ? "after" : "before") + " this" + (matches ? " of what is searched for" : "");
+    }
+
     // What is before the range, or behind it.
     function otherSide() {
         if (!state.range) return;
@@ -611,36 +621,59 @@ function startPage() {
         return cache.found.share;
     }
 
-    // A list of the functions that match, or of one's own. It comes when it is known what each has.
+    // What is listed: the functions that match, or one's own, or the threads that waited.
+    function listWanted(matched) {
+        if (matched) return cache.found;
+        if (whole.difference) return null;
+        return state.hide.includes("others") ? "own" : state.view === "waiting" ? "threads" : null;
+    }
+
+    // The list comes when it is known what each has.
     function showFound(matched, hasTime) {
         const { found } = cache, place = found.at >= 0 ? found.at + 1 + " of " + found.nodes.length + ", " : "";
         byId("matched").textContent = matched ? place + matchedShare() : "";
         byId("previous").hidden = byId("next").hidden = !matched;
-        const list = byId("found"), wanted = matched ? found : state.hide.includes("others") && !whole.difference ? "own" : null;
+        const list = byId("found"), wanted = listWanted(matched);
         if (!wanted) list.hidden = true;
         if (!wanted || (cache.listed === wanted && !list.hidden)) return;
         while (matched && !cache.totals && hasTime()) takeTotalStep();
         if (matched && !cache.totals) return;
         cache.listed = wanted;
-        const functions = matchedFunctions(profile, matched ? cache.totals : frameSelfs(profile, treeFor("flame")), matched);
+        const ofThreads = wanted === "threads", rows = ofThreads ? waitingThreads(profile, cache.scope) : matchedFunctions(profile, matched ? cache.totals : frameSelfs(profile, treeFor("flame")), matched);
         list.textContent = "";
-        list.hidden = !functions.length;
-        list.setAttribute("aria-label", matched ? "Functions found, by share" : "My functions, by their own share and that of hidden functions that they call");
-        for (const { frame, total } of functions.slice(0, mostFound)) {
-            const item = document.createElement("li"), button = document.createElement("button"), share = document.createElement("b");
-            button.type = "button";
-            share.textContent = percent(total, treeFor("flame").total[0]);
-            button.append(share, shortName(frameName(profile, frame), 48) + "  " + framePlace(profile, frame));
-            button.title = frameName(profile, frame) + "\n" + framePlace(profile, frame);
-            button.addEventListener("click", () => lookAtFunction(frame));
-            item.append(button);
-            list.append(item);
-        }
-        if (functions.length > mostFound) {
+        list.hidden = !rows.length;
+        list.setAttribute("aria-label", matched ? "Functions found, by share" : ofThreads ? "Threads, by how long they waited" : "My functions, by their own share and that of hidden functions that they call");
+        for (const row of rows.slice(0, mostFound)) addListed(row.total, ofThreads ? threadListed(row) : functionListed(row));
+        if (rows.length > mostFound) {
             const item = document.createElement("li");
-            item.append("and " + (functions.length - mostFound) + " more");
+            item.append("and " + (rows.length - mostFound) + " more");
             list.append(item);
         }
+    }
+
+    function addListed(total, { name, place, title, act }) {
+        const item = document.createElement("li"), button = document.createElement("button"), share = document.createElement("b"), after = document.createElement("span");
+        Object.assign(button, { type: "button", title });
+        share.textContent = percent(total, treeFor("flame").total[0]);
+        after.textContent = place;
+        button.append(share, name + "  ", after);
+        button.addEventListener("click", act);
+        item.append(button);
+        byId("found").append(item);
+    }
+
+    function functionListed({ frame }) {
+        const name = frameName(profile, frame), place = framePlace(profile, frame);
+        return { name: shortName(name, 48), place, title: name + "\n" + place, act: () => lookAtFunction(frame) };
+    }
+
+    function threadListed({ id, thread, total, most }) {
+        const name = most.frame < 0 ? "" : frameName(profile, most.frame), place = (text) => amount(profile, total) + (text ? ", most in " + text : ""), title = threadTitle(thread);
+        const act = () => {
+            stage.focus({ preventScroll: true }); // the list is another one then
+            go({ scope: "t" + id, path: [], span: [] });
+        };
+        return { name: title, place: place(shortName(name, 40)), title: title + "\n" + place(name), act };
     }
 
     // To the next of the places that match, the heaviest first.
@@ -673,9 +706,15 @@ function startPage() {
         }
         focus = node;
         drawnAt = -Infinity;
-        const y = (tree.depth[node] - tree.depth[root]) * rowHeight;
-        if (y < stage.scrollTop || y + rowHeight > stage.scrollTop + stage.clientHeight) stage.scrollTop = Math.max(0, y - stage.clientHeight / 3);
+        bringIntoSight((tree.depth[node] - tree.depth[root]) * rowHeight);
         show();
+    }
+
+    // The row at Y of the picture, in the stage, and with it in the window above the foot.
+    function bringIntoSight(y) {
+        if (y < stage.scrollTop || y + rowHeight > stage.scrollTop + stage.clientHeight) stage.scrollTop = Math.max(0, y - stage.clientHeight / 3);
+        const top = stage.getBoundingClientRect().top + y - stage.scrollTop, under = top + rowHeight - byId("foot").getBoundingClientRect().top;
+        if (top < 0 || under > 0) scrollBy(0, top < 0 ? top : under);
     }
 
     function lookAtFunction(frame) {
@@ -773,8 +812,18 @@ function startPage() {
 
     function describe(box) {
         byId("callers").disabled = !box || box.frame < 0;
-        const text = textOf(box || { id: 0, frame: -1, total: shown.all }) + momentsOfRange();
+        const text = textOf(box || { id: 0, frame: -1, total: shown.all }) + spanOfRange() + momentsOfRange();
         if (details.textContent !== text) details.textContent = text; // a screen reader reads what is set
+    }
+
+    // The span that the range is of; there may be many to look through.
+    let ofRange = { range: null, text: "" };
+    function spanOfRange() {
+        if (!state.range || !whole.spans) return "";
+        if (ofRange.range === state.range) return ofRange.text;
+        const [from, to] = state.range, found = whole.spans.from.findIndex((us, span) => Math.abs(us - from) < 1 && Math.abs(spanRange(whole, span)[1] - to) < 1);
+        ofRange = { range: state.range, text: found < 0 ? "" : "\n" + spanText(whole, found) };
+        return ofRange.text;
     }
 
     // What happened where the range begins or ends.
@@ -831,7 +880,7 @@ function startPage() {
     byId("spans").addEventListener("mouseleave", () => { tip.hidden = true; });
     byId("spans").addEventListener("click", (event) => {
         const span = spanUnder(event);
-        if (span >= 0) select([whole.spans.from[span], Math.max(whole.spans.to[span], whole.spans.from[span] + 1)]);
+        if (span >= 0) select(spanRange(whole, span));
     });
     for (const area of [canvas, strip]) {
         area.addEventListener("mouseleave", () => { tip.hidden = true; });
@@ -853,21 +902,45 @@ function startPage() {
         else zoomTime(event.deltaY > 0 ? 1.25 : 0.8, timeAt(event, canvas, shown.span));
     }, { passive: false });
     stage.addEventListener("scroll", () => { tip.hidden = true; requestAnimationFrame(show); });
-    for (const event of ["beforeprint", "afterprint"]) addEventListener(event, () => {
-        isPrinted = event === "beforeprint";
-        drawnAt = -Infinity;
-        show();
+    addEventListener("beforeprint", () => {
+        const { dataset } = document.documentElement;
+        themeOfScreen = dataset.theme;
+        dataset.theme = "light";
+        document.body.style.width = paperWidth + "px";
+        print(true);
+        cutForPaper(canvas, byId("paper"));
     });
+    addEventListener("afterprint", () => {
+        const { dataset } = document.documentElement;
+        if (themeOfScreen === undefined) delete dataset.theme;
+        else dataset.theme = themeOfScreen;
+        document.body.style.width = byId("paper").textContent = "";
+        print(false);
+    });
+
+    function print(begins) {
+        isPrinted = begins;
+        drawnAt = -Infinity;
+        drawLegend();
+        show();
+    }
+
     addEventListener("resize", () => requestAnimationFrame(show));
     addEventListener("popstate", () => take(readHash()));
     addEventListener("hashchange", () => take(readHash()));
     matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => { drawLegend(); show(); });
-    byId("callers").addEventListener("click", showCallers);
+    byId("callers").addEventListener("click", () => {
+        stage.focus({ preventScroll: true });
+        showCallers();
+    });
     byId("view").addEventListener("change", (event) => go({ view: event.target.value, callers: -1, path: [], span: [] }));
     byId("scope").addEventListener("change", (event) => go({ scope: event.target.value, path: [], span: [] }));
-    byId("range").addEventListener("change", (event) => select(readRange(event.target.value, whole.first, whole.last)));
-    sideNames.forEach((name, side) => byId(name).addEventListener("change", (event) => selectSide(side, readRange(event.target.value, clock.first, clock.last))));
-    byId("alltime").addEventListener("click", () => select(null));
+    byId("range").addEventListener("change", (event) => takeRange(event.target, whole, select));
+    sideNames.forEach((name, side) => byId(name).addEventListener("change", (event) => takeRange(event.target, clock, (range) => selectSide(side, range))));
+    byId("alltime").addEventListener("click", () => {
+        stage.focus({ preventScroll: true });
+        select(null);
+    });
     byId("search").addEventListener("input", (event) => go({ search: event.target.value }, true));
     byId("previous").addEventListener("click", () => step(-1));
     byId("next").addEventListener("click", () => step(1));
@@ -879,6 +952,14 @@ function startPage() {
         drawLegend();
         show();
     });
+
+    // What is written into FIELD, a range of PROFILE, is told to ACT.
+    function takeRange(field, profile, act) {
+        const range = readRange(field.value, profile), isWrong = !range && field.value.trim() !== "";
+        field.setAttribute("aria-invalid", String(isWrong));
+        if (isWrong) details.textContent = "no range of time: " + field.value + "\nwrite 1.2-1.3 (seconds), 10%-20%" + (profile.start === undefined ? "" : ", or " + clockText(profile.start, profile.first, 1e6) + "-" + clockText(profile.start, profile.last, 1e6));
+        else act(range);
+    }
 
     function reset() {
         focus = 0;
@@ -911,8 +992,18 @@ function startPage() {
         }
         if (!best) return;
         focus = best.id;
-        if (best.y < 0 || best.y + rowHeight > canvas.clientHeight) stage.scrollTop += best.y - canvas.clientHeight / 2;
+        bringIntoSight(best.y + stage.scrollTop);
         show();
+    }
+
+    // From FIELD to the graph; what is half written into it is no range.
+    function leave(field) {
+        if (field === byId("range") || sideNames.some((name) => field === byId(name))) {
+            const range = state[field.id];
+            field.value = range ? rangeText(range) : "";
+            field.setAttribute("aria-invalid", "false");
+        }
+        stage.focus();
     }
 
     const inTime = (act) => () => { if (state.view === "time") act(); };
@@ -926,13 +1017,13 @@ function startPage() {
         },
         t: () => go({ view: state.view === "time" ? "flame" : "time", path: [], span: [] }),
         n: () => step(1), N: () => step(-1), m: () => toggle("hide", "others"), a: () => select(null),
-        ".": () => stepMoment(1), ",": () => stepMoment(-1), o: otherSide,
+        p: () => stepSpan(1), P: () => stepSpan(-1), ".": () => stepMoment(1), ",": () => stepMoment(-1), o: otherSide,
         "+": inTime(() => zoomTime(0.5, middle())), "=": inTime(() => zoomTime(0.5, middle())), "-": inTime(() => zoomTime(2, middle())),
         "<": inTime(() => panTime(-0.25)), ">": inTime(() => panTime(0.25)), s: inTime(() => select(spanNow(treeNow()).map(Math.round))),
     };
     addEventListener("keydown", (event) => {
         const typing = event.target.matches("input, select");
-        if (typing && event.key === "Escape") stage.focus();
+        if (typing && event.key === "Escape") leave(event.target);
         if (event.target === byId("search") && event.key === "Enter") {
             event.preventDefault();
             step(event.shiftKey ? -1 : 1);

@@ -1,9 +1,10 @@
 // The profile as the page has it: strings, frames, nodes and samples by columns.
 // Parents are told by how much lower their numbers are.
 // Nodes' columns are texts (numbersOf).
-// data: { unit, strings, frames: {name, module, file, line, column, tier, kind, inlined}, nodes: {parent, frame},
+// data: { unit, strings, frames: {name, module, file, line, column, tier, rank, kind, inlined}, nodes: {parent, frame},
 //         threads: {pid, tid, name, process}, samples: {node, thread, weight, time} (time in us since the recording's first sample, each
-//         less the one before), waiting: the same of off-CPU time, in ns (may be missing), start (the clock at that sample, ms; may be missing), activities: a digit for each sample (may be missing),
+//         less the one before), waiting: the same of off-CPU time, in ns (may be missing), start (the clock at that sample, ms; may be missing),
+//         length (from it to the recording's last sample, of whatever event, us; may be missing), activities: a digit for each sample (may be missing),
 //         spans: {name, from, to (us since that sample), pid, tid (0: all)} (may be missing),
 //         moments: {kind, at, to (us since that sample), thread, before, frame (-1: none), reason, place} (may be missing),
 //         difference, sides: of a differential page (difference.js),

@@ -68,6 +68,12 @@ function spanAt(profile, x, y, width) {
     return low && at <= Math.max(to[row[low - 1]], from[row[low - 1]] + pixel) ? row[low - 1] : -1;
 }
 
+// The time of SPAN, in us: as long as anything that is selected.
+function spanRange(profile, span) {
+    const { from, to } = profile.spans;
+    return [from[span], Math.max(to[span], from[span] + 1)];
+}
+
 function spanText(profile, span) {
     const { from, to, pid, tid } = profile.spans, length = to[span] - from[span];
     const of = tid[span] ? "thread " + pid[span] + "/" + tid[span] : pid[span] ? "process " + pid[span] : "";

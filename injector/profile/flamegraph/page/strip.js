@@ -44,7 +44,8 @@ function drawAxis(context, profile, { from, to, y, width, dark }) {
         context.fillStyle = dark ? "#66676d" : "#b9b3a8";
         context.fillRect(x, y, 1, axisHeight);
         context.fillStyle = dark ? "#d6d2ca" : "#3d3a36";
-        context.fillText(secondsText(tick, distance) + (hasClock ? "  " + clockText(profile.start, tick, distance) : ""), x + 4, y + axisHeight / 2);
+        const text = secondsText(tick, distance) + (hasClock ? "  " + clockText(profile.start, tick, distance) : "");
+        if (x + 4 + context.measureText(text).width <= width) context.fillText(text, x + 4, y + axisHeight / 2); // half a number says another time
     }
 }
 
@@ -111,10 +112,22 @@ function rangeText([from, to]) {
     return short(from) + "-" + short(to);
 }
 
-// FROM-TO in seconds, either may be missing, in us; NULL: that is no range.
-function readRange(text, first, last) {
-    const found = /^\s*(\d*\.?\d*)\s*s?\s*[-–]\s*(\d*\.?\d*)\s*s?\s*$/.exec(text || "");
-    if (!found || (!found[1] && !found[2])) return null;
-    const range = [found[1] ? found[1] * 1e6 : first, found[2] ? found[2] * 1e6 : last];
-    return range[1] > range[0] ? range : null;
+// FROM-TO of PROFILE, either may be missing, in us; NULL: that is no range.
+function readRange(text, profile) {
+    const found = /^([^-–]*)[-–]([^-–]*)$/.exec(text || "");
+    if (!found || !found.slice(1).some((word) => word.trim())) return null;
+    const [from, to] = [[found[1], profile.first], [found[2], profile.last]].map(([word, end]) => word.trim() ? readTime(word.trim(), profile) : end);
+    return to > from ? [from, to] : null;
+}
+
+// Seconds since the first sample, percent of the time from it to the last, or the clock's time, as perfjit's --time has them. NaN: none.
+function readTime(word, { last, length, start }) {
+    const number = "(\\d+\\.?\\d*|\\.\\d+)", [, seconds, percents] = new RegExp("^" + number + "\\s*s?$|^" + number + "\\s*%$").exec(word) || [];
+    if (seconds) return Math.round(seconds * 1e9) / 1e3; // 1.030879 * 1e6 is more than 1030879, and a sample there is not before it
+    if (percents) return percents >= 100 ? last : percents / 100 * (length === undefined ? last - 1 : length); // the last sample is in the last percent
+    const [, hour, minute, second] = /^(\d\d?):(\d\d)(?::(\d\d(?:\.\d*)?))?$/.exec(word) || [];
+    if (!hour || start === undefined) return NaN;
+    const at = new Date(start), begun = at.getHours() * 3600 + at.getMinutes() * 60 + at.getSeconds() + start % 1000 / 1000;
+    const since = hour * 3600 + minute * 60 + Number(second || 0) - begun, day = 86400;
+    return (since < -day / 2 ? since + day : since > day / 2 ? since - day : since) * 1e6;
 }

@@ -47,8 +47,37 @@ function drawWaits(context, profile, lane, { y, height, width, dark }) {
     }
 }
 
-// What LANE's thread waited in at AT: its innermost function that is compiled, or interpreted, or else the outermost of the kernel's callers.
-// null: it did not wait.
+// What a wait at the stack LAST was in: the innermost function that is compiled, or interpreted, or else the innermost of the kernel's
+// callers.
+function waitedIn(profile, last) {
+    const { parent, frame } = profile.nodes, kindOf = (node) => kinds[profile.frames.kind[frame[node]]];
+    let own = last, native = last;
+    while (own && kindOf(own) !== "jit" && kindOf(own) !== "interpreter") own = parent[own];
+    while (native && kindOf(native) === "kernel") native = parent[native];
+    return own || native || last;
+}
+
+// The threads of SCOPE that waited, the longest first: how long, and in which frame (-1: in none) most of it.
+function waitingThreads(profile, scope) {
+    const { pid, tid } = profile.threads, { thread, node } = profile.samples, { frame } = profile.nodes, threads = new Map(), functions = functionsOf(profile), shown = new Map();
+    const frameOf = (last) => {
+        if (!shown.has(last)) shown.set(last, last ? frame[waitedIn(profile, last)] : -1);
+        return shown.get(last);
+    };
+    addWeights(profile, scope, (i, weight) => {
+        const id = pid[thread[i]] + "." + tid[thread[i]], own = frameOf(node[i]), key = own < 0 ? -1 : functions[own];
+        if (!threads.has(id)) threads.set(id, { id, thread: thread[i], total: 0, frames: new Map() });
+        const waits = threads.get(id), most = waits.frames.get(key) || { frame: own, total: 0 };
+        waits.thread = thread[i]; // its last name
+        waits.total += weight;
+        most.total += weight;
+        waits.frames.set(key, most);
+    });
+    const falling = (a, b) => b.total - a.total;
+    return [...threads.values()].filter(({ total }) => total).sort(falling).map((waits) => ({ ...waits, most: [...waits.frames.values()].sort(falling)[0] }));
+}
+
+// What LANE's thread waited in at AT; null: it did not wait.
 function waitText(profile, lane, at) {
     const { waiting } = profile, waits = lane.waits || [];
     let low = 0, high = waits.length;
@@ -59,10 +88,6 @@ function waitText(profile, lane, at) {
     }
     const wait = waits[low - 1];
     if (wait === undefined || waiting.times[wait] + waiting.samples.weight[wait] / 1000 < at) return null;
-    const { parent, frame } = profile.nodes, kindOf = (node) => kinds[profile.frames.kind[frame[node]]], last = waiting.samples.node[wait];
-    let own = last, native = last;
-    while (own && kindOf(own) !== "jit" && kindOf(own) !== "interpreter") own = parent[own];
-    while (native && kindOf(native) === "kernel") native = parent[native];
-    const shown = own || native || last, why = last && frameName(profile, frame[last]) === "[preempted]" ? "waits for a processor" : "waits";
+    const { frame } = profile.nodes, last = waiting.samples.node[wait], shown = waitedIn(profile, last), why = last && frameName(profile, frame[last]) === "[preempted]" ? "waits for a processor" : "waits";
     return why + " " + amount(profile.waiting, waiting.samples.weight[wait]) + (shown ? " in " + frameName(profile, frame[shown]) : "");
 }
