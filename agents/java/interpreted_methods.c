@@ -95,7 +95,9 @@ static void add_newest(const struct interpreted_methods *methods, jmethodID id,
     jint modifiers = 0;
     if (!method)
         return; /* it is gone */
-    const struct vm_bytecodes codes = newest_method_bytecodes(methods->structs, method);
+    struct vm_bytecodes codes;
+    if (!newest_method_bytecodes(methods->structs, method, &codes))
+        codes = vm_method_bytecodes(methods->structs, method);
     if (codes.bytes || ((*methods->jvmti)->GetMethodModifiers(methods->jvmti, id, &modifiers) ==
                             JVMTI_ERROR_NONE &&
                         modifiers & ACC_NATIVE))

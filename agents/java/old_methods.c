@@ -91,15 +91,16 @@ struct vm_bytecodes old_method_bytecodes(const struct vm_structs *structs, uint6
                                                 : (struct vm_bytecodes){0};
 }
 
-struct vm_bytecodes newest_method_bytecodes(const struct vm_structs *structs, uint64_t method)
+bool newest_method_bytecodes(const struct vm_structs *structs, uint64_t method,
+                             struct vm_bytecodes *codes)
 {
     struct method_parts parts;
+    *codes = (struct vm_bytecodes){0};
     errno = 0;
     if (structs->const_method_bytes && read_field(method, &structs->const_method, &parts.fixed) &&
         read_field(parts.fixed, &structs->code_bytes, &parts.code_bytes))
-        return bytecodes(structs, &parts);
-    const bool may_not_ask = errno == EPERM || errno == ENOSYS; /* a sandbox */
-    return may_not_ask ? vm_method_bytecodes(structs, method) : (struct vm_bytecodes){0};
+        *codes = bytecodes(structs, &parts);
+    return errno != EPERM && errno != ENOSYS;
 }
 
 /* Where the ID of METHOD points from; NULL: it has none. */

@@ -34,8 +34,9 @@ void old_methods_free(struct old_methods *methods);
 /* The bytecodes of METHOD, which may be gone. */
 struct vm_bytecodes old_method_bytecodes(const struct vm_structs *structs, uint64_t method);
 
-/* The same of the METHOD that an ID of a class pointed to just now.  While the class is redefined
- * it may be freed. */
-struct vm_bytecodes newest_method_bytecodes(const struct vm_structs *structs, uint64_t method);
+/* The same of the METHOD that an ID of a class pointed to just now, in *CODES.  While the class is
+ * redefined METHOD may be freed.  False: a sandbox keeps the process from asking the kernel. */
+bool newest_method_bytecodes(const struct vm_structs *structs, uint64_t method,
+                             struct vm_bytecodes *codes);
 
 #endif

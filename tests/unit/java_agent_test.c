@@ -564,6 +564,28 @@ static void test_a_method_on_a_stack_that_its_class_has_no_more(void **state)
     assert_int_equal(codes.bytes, 0);
 }
 
+/* What was a Method points anywhere now: to a page that is not there, or to none. */
+static void test_a_method_that_is_being_freed(void **state)
+{
+    const struct vm_structs structs = made_structs();
+    struct vm_bytecodes codes;
+    (void)state;
+    assert_true(newest_method_bytecodes(&structs, address(&vm.methods[0]), &codes));
+    assert_int_equal(codes.addr, address(&vm.consts[0]) + CONST_BYTES);
+    assert_int_equal(codes.bytes, EQUAL_BYTES);
+    void *gone = mmap(NULL, 4096, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    assert_ptr_not_equal(gone, MAP_FAILED);
+    const uint64_t places[] = {address(gone), 0, 1, UINT64_MAX - 2};
+    for (size_t i = 0; i < sizeof places / sizeof places[0]; i++) {
+        vm.methods[0] = places[i];
+        assert_true(newest_method_bytecodes(&structs, address(&vm.methods[0]), &codes));
+        assert_int_equal(codes.bytes, 0);
+        assert_true(newest_method_bytecodes(&structs, places[i], &codes));
+        assert_int_equal(codes.bytes, 0);
+    }
+    munmap(gone, 4096);
+}
+
 static void test_words_that_are_no_old_method(void **state)
 {
     (void)state;
@@ -649,6 +671,7 @@ int main(void)
         cmocka_unit_test(test_methods_that_are_others_now),
         cmocka_unit_test(test_the_interpreter_knows_its_callers_stack_pointer),
         cmocka_unit_test_setup(test_a_method_on_a_stack_that_its_class_has_no_more, make_vm),
+        cmocka_unit_test_setup(test_a_method_that_is_being_freed, make_vm),
         cmocka_unit_test_setup(test_words_that_are_no_old_method, make_vm),
         cmocka_unit_test_setup(test_a_stack_is_read_down_to_where_it_is_empty_or_guarded, make_vm),
         cmocka_unit_test_setup(test_a_class_that_is_just_being_redefined, make_vm),
