@@ -220,8 +220,8 @@ static void find_map(struct source_maps *maps, struct mapped_script *script)
     free(text);
 }
 
-/* The script FILE, whose map may not be looked for yet; NULL without memory. */
-static struct mapped_script *script_of(struct source_maps *maps, struct line_text file)
+/* The script FILE among all; NULL without memory. */
+static struct mapped_script *find_script(struct source_maps *maps, struct line_text file)
 {
     const uint64_t hash = XXH3_64bits(file.text, file.bytes);
     const uint32_t known = number_map_get(&maps->by_file, hash);
@@ -240,6 +240,15 @@ static struct mapped_script *script_of(struct source_maps *maps, struct line_tex
     if (!script_file_path(file.text, file.bytes, maps->options.root, script->path))
         *script->path = '\0';
     return script;
+}
+
+/* The script FILE, whose map may not be looked for yet; NULL without memory.  Rows of one script
+ * mostly follow one another. */
+static struct mapped_script *script_of(struct source_maps *maps, struct line_text file)
+{
+    if (!maps->newest || !line_text_same(maps->newest->file, file))
+        maps->newest = find_script(maps, file);
+    return maps->newest;
 }
 
 /* The same, with its map. */

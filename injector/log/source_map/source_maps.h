@@ -32,7 +32,8 @@ struct mapped_script;
 
 struct source_maps {
     struct source_map_options options;
-    struct findings *findings; /* while scripts are read the first time; or NULL */
+    struct findings *findings;    /* while scripts are read the first time; or NULL */
+    struct mapped_script *newest; /* that was asked for */
     struct mapped_script **scripts;
     size_t script_count, script_capacity;
     struct number_map by_file; /* scripts, by a hash of their names */

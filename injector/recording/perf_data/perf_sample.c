@@ -247,16 +247,24 @@ bool perf_sample_read_stack(struct perf_sample *sample, const struct sample_form
                                                                        : SAMPLE_BRANCH_STACK);
 }
 
-/* Most samples without a chain have nothing but fields of a fixed length: those need not be read.
- */
+/* Whether a sample of FORMAT consists of its first fields, and perhaps a chain: nearly all do. */
+static bool is_simple(const struct sample_format *format)
+{
+    size_t count = format->field_count;
+    if (count && format->fields[count - 1] == SAMPLE_CALLCHAIN)
+        count--;
+    return !format->off_cpu && count && format->fields[count - 1] < SAMPLE_FRONT_FIELDS;
+}
+
 bool perf_sample_is_broken(const struct sample_format *format, const struct perf_record *record)
 {
     struct perf_sample sample;
-    size_t count = format->field_count;
-    bool is_fixed = !format->off_cpu && count && format->fields[count - 1] < SAMPLE_FRONT_FIELDS;
-    if (is_fixed && record->size >= PERF_RECORD_HEADER_BYTES + 8 * count)
-        return false;
-    return !perf_sample_read_stack(&sample, format, record);
+    if (!is_simple(format))
+        return !perf_sample_read_stack(&sample, format, record);
+    bool has_chain = format->fields[format->field_count - 1] == SAMPLE_CALLCHAIN;
+    size_t end = PERF_RECORD_HEADER_BYTES + 8 * (size_t)format->field_count;
+    return record->size < end ||
+           (has_chain && perf_get_u64(record->bytes + end - 8) > (record->size - end) / 8);
 }
 
 /* ---- Whose a sample is ---- */
