@@ -6,8 +6,9 @@
 
 #include <string.h>
 
-static const struct address_range *range_at(const struct address_map *map,
-                                            const struct address_place *place)
+/* The range at PLACE, or NULL behind all. */
+static struct address_range *range_at(const struct address_map *map,
+                                      const struct address_place *place)
 {
     if (place->leaf == map->count)
         return NULL;
@@ -178,7 +179,7 @@ static int make_room(struct address_map *map, uint64_t start, uint64_t end,
                      struct address_place *place)
 {
     while (address_map_find(map, start, place)) {
-        struct address_range *range = &map->leaves[place->leaf]->ranges[place->slot];
+        struct address_range *range = range_at(map, place);
         struct address_range before = *range;
         if (before.start >= end)
             return 0;
@@ -231,17 +232,13 @@ static bool has_all(const struct address_map *map, uint64_t start, uint64_t end,
     return range && range->end >= end && range->value == value;
 }
 
-/* The place in front of PLACE; there is one. */
-static struct address_place place_below(const struct address_map *map, struct address_place place)
+/* The range in front of PLACE, or NULL. */
+static struct address_range *range_below(const struct address_map *map, struct address_place place)
 {
-    if (place.slot == 0)
-        return (struct address_place){place.leaf - 1, map->leaves[place.leaf - 1]->count - 1};
-    return (struct address_place){place.leaf, place.slot - 1};
-}
-
-static struct address_range *mutable_at(struct address_map *map, struct address_place place)
-{
-    return &map->leaves[place.leaf]->ranges[place.slot];
+    if (place.slot)
+        return &map->leaves[place.leaf]->ranges[place.slot - 1];
+    struct address_leaf *leaf = place.leaf ? map->leaves[place.leaf - 1] : NULL;
+    return leaf ? &leaf->ranges[leaf->count - 1] : NULL;
 }
 
 int address_map_join(struct address_map *map, uint64_t start, uint64_t end, uint32_t value)
@@ -251,9 +248,7 @@ int address_map_join(struct address_map *map, uint64_t start, uint64_t end, uint
         return 0;
     if (make_room(map, start, end, &place))
         return -1;
-    struct address_range *above = place.leaf < map->count ? mutable_at(map, place) : NULL;
-    struct address_range *below =
-        place.leaf || place.slot ? mutable_at(map, place_below(map, place)) : NULL;
+    struct address_range *above = range_at(map, &place), *below = range_below(map, place);
     bool joins_above = above && above->start == end && above->value == value;
     bool joins_below = below && below->end == start && below->value == value;
     if (joins_below)
