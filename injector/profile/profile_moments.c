@@ -4,6 +4,7 @@
 #include "injector/arrays/array.h"
 #include "injector/arrays/bisect.h"
 #include "injector/arrays/digit_sort.h"
+#include "injector/arrays/number_sort.h"
 #include "injector/log/code/tier_mark.h"
 #include "injector/profile/activity.h"
 
@@ -329,19 +330,12 @@ static int add_deopts(struct search *search)
 
 /* ---- Collections ---- */
 
-static int compare_times(const void *left, const void *right)
-{
-    const uint64_t *a = left, *b = right;
-    return *a < *b ? -1 : *a > *b;
-}
-
 /* Samples of collectors in any thread that are no further apart than samples usually are belong to
  * one collection. */
 static int join_collections(struct search *search, uint64_t *times_ns, size_t count)
 {
     const uint64_t usual_ns = search->usual_ns;
-    if (count)
-        qsort(times_ns, count, sizeof *times_ns, compare_times);
+    number_sort(times_ns, count, sizeof *times_ns);
     for (size_t i = 0, next; i < count; i = next) {
         for (next = i + 1; next < count &&
                            times_ns[next] <= times_ns[next - 1] + usual_ns + GAPS_OF_ONE * usual_ns;
