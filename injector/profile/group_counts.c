@@ -1,5 +1,6 @@
 /* See group_counts.h. */
 #include "injector/profile/group_counts.h"
+
 #include "injector/arrays/hash.h"
 
 #include <stdlib.h>

@@ -1,5 +1,6 @@
 /* See equal_bodies.h. */
 #include "injector/inject/layout/equal_bodies.h"
+
 #include "injector/arrays/hash.h"
 
 #include <stdlib.h>

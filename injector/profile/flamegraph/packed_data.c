@@ -73,10 +73,11 @@ static int end(void *cookie)
 {
     struct packed_data *data = cookie;
     pack(data, NULL, 0, Z_FINISH);
-    const size_t digits = data->group_bytes ? GROUP_DIGITS : 0;
     char last[GROUP_DIGITS];
-    take_group(data, last);
-    fwrite(last, 1, digits, data->stream);
+    if (data->group_bytes) {
+        take_group(data, last);
+        fwrite(last, 1, sizeof last, data->stream);
+    }
     putc('\n', data->stream);
     deflateEnd(&data->packer);
     free(data);
