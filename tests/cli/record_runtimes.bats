@@ -321,8 +321,9 @@ code = mmap.mmap(library.fileno(), mmap.PAGESIZE, prot=mmap.PROT_READ | mmap.PRO
 server = socket.socket(socket.AF_UNIX)
 def listen(number, frame):
     if not os.path.exists("/tmp/.attach_pid%d" % pid): return print("threads", flush=True)
-    server.bind("/tmp/.java_pid%d" % pid)
+    server.bind("/tmp/.java_pid%d.tmp" % pid) # as HotSpot: nobody sees it before it listens
     server.listen()
+    os.rename("/tmp/.java_pid%d.tmp" % pid, "/tmp/.java_pid%d" % pid)
 if sys.argv[1] != "deaf": signal.signal(signal.SIGQUIT, listen)
 os.set_blocking(server.fileno(), False)
 print("ready", flush=True)

@@ -541,12 +541,18 @@ function startPage() {
         else details.textContent = "no tier-up, deopt or collection " + (by > 0 ? "after" : "before") + " this" + (matched ? " of what is searched for" : "");
     }
 
-    // To the next span, of those whose name matches if something is searched for.
+    function selectSpan(span) {
+        selectedSpan = span;
+        select(spanRange(whole, span));
+    }
+
+    // To the next span, of those whose name matches if something is searched for.  Two may begin in the same microsecond.
     function stepSpan(by) {
         if (byId("spans").hidden) return;
-        const matches = matcher(state.search), at = state.range ? state.range[0] : by > 0 ? -Infinity : Infinity;
-        const list = [...whole.spans.from.keys()].filter((span) => (spanRange(whole, span)[0] - at) * by >= 1 && (!matches || matches(spanName(whole, span))));
-        if (list.length) select(spanRange(whole, by > 0 ? list[0] : list[list.length - 1]));
+        const matches = matcher(state.search), here = spanOfRange(), at = state.range ? state.range[0] : by > 0 ? -Infinity : Infinity;
+        const isBeyond = (span) => here < 0 ? (whole.spans.from[span] - at) * by >= 1 : (span - here) * by > 0;
+        const list = [...whole.spans.from.keys()].filter((span) => isBeyond(span) && (!matches || matches(spanName(whole, span))));
+        if (list.length) selectSpan(by > 0 ? list[0] : list[list.length - 1]);
         else details.textContent = "no span " + (by > 0 ? "after" : "before") + " this" + (matches ? " of what is searched for" : "");
     }
 
@@ -812,18 +818,24 @@ function startPage() {
 
     function describe(box) {
         byId("callers").disabled = !box || box.frame < 0;
-        const text = textOf(box || { id: 0, frame: -1, total: shown.all }) + spanOfRange() + momentsOfRange();
+        const text = textOf(box || { id: 0, frame: -1, total: shown.all }) + spanOfRangeText() + momentsOfRange();
         if (details.textContent !== text) details.textContent = text; // a screen reader reads what is set
     }
 
-    // The span that the range is of; there may be many to look through.
-    let ofRange = { range: null, text: "" };
+    // The span that the range is of, or -1: the one that was selected, of several in the same microsecond.  There may be many to look through.
+    let selectedSpan = -1, ofRange = { range: null, span: -1 };
     function spanOfRange() {
-        if (!state.range || !whole.spans) return "";
-        if (ofRange.range === state.range) return ofRange.text;
-        const [from, to] = state.range, found = whole.spans.from.findIndex((us, span) => Math.abs(us - from) < 1 && Math.abs(spanRange(whole, span)[1] - to) < 1);
-        ofRange = { range: state.range, text: found < 0 ? "" : "\n" + spanText(whole, found) };
-        return ofRange.text;
+        if (!state.range || !whole.spans) return -1;
+        if (ofRange.range === state.range) return ofRange.span;
+        const [from, to] = state.range;
+        const isIt = (span) => span >= 0 && Math.abs(whole.spans.from[span] - from) < 1 && Math.abs(spanRange(whole, span)[1] - to) < 1;
+        ofRange = { range: state.range, span: isIt(selectedSpan) ? selectedSpan : [...whole.spans.from.keys()].findIndex(isIt) };
+        return ofRange.span;
+    }
+
+    function spanOfRangeText() {
+        const span = spanOfRange();
+        return span < 0 ? "" : "\n" + spanText(whole, span);
     }
 
     // What happened where the range begins or ends.
@@ -880,7 +892,7 @@ function startPage() {
     byId("spans").addEventListener("mouseleave", () => { tip.hidden = true; });
     byId("spans").addEventListener("click", (event) => {
         const span = spanUnder(event);
-        if (span >= 0) select(spanRange(whole, span));
+        if (span >= 0) selectSpan(span);
     });
     for (const area of [canvas, strip]) {
         area.addEventListener("mouseleave", () => { tip.hidden = true; });
