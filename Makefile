@@ -156,7 +156,7 @@ JDK   := $(patsubst %/include/jvmti.h,%,$(firstword $(JVMTI)))
 JAVA_AGENT     := $(BUILD)/libperfjit-java.so
 JAVA_AGENT_SRC := $(wildcard agents/java/*.c)
 # These know nothing of Java's headers: units test them.
-JAVA_AGENT_OWN := $(patsubst %,agents/java/%.c,agent_options code_table frame_tables interpreter_layout method_text old_methods watched_methods)
+JAVA_AGENT_OWN := $(patsubst %,agents/java/%.c,agent_options code_rows code_table frame_tables interpreter_layout method_text old_methods watched_methods)
 JAVA_CODE_OWN  := $(patsubst %,agents/java/%.c,told_code untold_code vm_structs)
 AGENTS         := $(if $(JDK),$(JAVA_AGENT))
 agents: $(AGENTS)

@@ -118,50 +118,55 @@ static char *name_of_code(const struct java_method *method, const struct vm_code
     return asprintf(&name, "%s [tier%d]", method->name, code->tier) < 0 ? NULL : name;
 }
 
-/* The unwind tables of CODE, whose BYTES were copied, into *UNWIND.  False: its frame is not known.
- */
+/* The unwind tables of CODE, whose BYTES were copied, into *UNWIND, and where its frame is made and
+ * left.  False: its frame is not known. */
 static bool make_tables(struct jitdump_cfi *cfi, const struct vm_code *code, const uint8_t *bytes,
-                        bool keeps_rbp, struct jitdump_unwind *unwind)
+                        bool keeps_rbp, struct frame_edges *edges, struct jitdump_unwind *unwind)
 {
     struct compiled_frame frame = {.code = bytes,
                                    .size = code->end - code->begin,
                                    .frame_bytes = code->frame_bytes,
                                    .keeps_rbp = keeps_rbp};
     const uint64_t normal = code->verified_entry - code->begin, osr = code->osr_entry - code->begin;
-    if (JITDUMP_HOST_ARCH != JITDUMP_X86_64 || agent.options.no_frames)
+    if (JITDUMP_HOST_ARCH != JITDUMP_X86_64)
         return false;
     if ((code->verified_entry && normal < frame.size) || !code->is_compiled)
         frame.entries[frame.entry_count++] = code->is_compiled ? normal : 0;
     if (code->osr_entry && osr < frame.size && (!frame.entry_count || osr > normal))
         frame.entries[frame.entry_count++] = osr;
-    return frame_tables_make(cfi, &frame, unwind);
+    return frame_tables_make(cfi, &frame, edges, unwind);
 }
 
 static void log_code(const struct vm_code *code, uint64_t key, const char *name,
-                     const struct inline_rows *rows)
+                     struct inline_rows *rows)
 {
     struct jitdump_code added = JITDUMP_CODE_INIT;
     added.name = name;
     added.code_addr = code->begin;
     added.code_size = code->end - code->begin;
     added.bytes = (const void *)(uintptr_t)code->begin;
-    added.lines = rows->lines;
-    added.line_count = rows->line_count;
-    added.inlines = rows->inlines;
-    added.inline_count = rows->inline_count;
-    added.line_inlines = rows->inline_count ? rows->line_inlines : NULL;
     struct jitdump_cfi *cfi = jitdump_cfi_new(JITDUMP_HOST_ARCH);
     struct jitdump_unwind unwind;
+    struct frame_edges edges = {0};
     uint8_t *copy =
         malloc(added.code_size); /* other threads patch it, and the tables are of this */
     if (copy) {
         added.bytes = memcpy(copy, added.bytes, added.code_size);
-        if (make_tables(cfi, code, copy, code->is_compiled && code->tier == 0, &unwind))
-            added.unwind = &unwind;
+        if (make_tables(cfi, code, copy, code->is_compiled && code->tier == 0, &edges, &unwind)) {
+            added.unwind = agent.options.no_frames ? NULL : &unwind;
+            if (rows->inline_count)
+                code_rows_set_own(&rows->rows, rows->inlines, &edges, code->begin, code->end);
+        }
     }
+    added.lines = rows->rows.lines;
+    added.line_count = rows->rows.count;
+    added.inlines = rows->inlines;
+    added.inline_count = rows->inline_count;
+    added.line_inlines = rows->inline_count ? rows->rows.inlines : NULL;
     struct known_code known = {.key = key, .addr = added.code_addr, .bytes = added.code_size};
     jitdump_add_code(agent.dump, &added, &known.code_index);
     jitdump_cfi_free(cfi);
+    free(edges.items);
     free(copy);
     if (known.code_index == JITDUMP_NO_CODE)
         return;
@@ -230,10 +235,16 @@ static bool make_stub_tables(struct jitdump_cfi *cfi, const char *name, uint64_t
     if (!vm_code_find(&agent.structs, addr, &code) || code.begin != addr ||
         code.end - addr != bytes)
         return false;
-    if (make_tables(cfi, &code, stub, false, unwind))
-        return true;
-    jitdump_cfi_reset(cfi);
-    return make_tables(cfi, &code, stub, true, unwind); /* C1's stubs save registers below rbp */
+    struct frame_edges edges = {0};
+    bool good = make_tables(cfi, &code, stub, false, &edges, unwind);
+    if (!good) {
+        jitdump_cfi_reset(cfi);
+        edges.count = 0;
+        good = make_tables(cfi, &code, stub, true, &edges,
+                           unwind); /* C1's stubs save registers below rbp */
+    }
+    free(edges.items);
+    return good;
 }
 
 /* "I2C/C2I adapters(0xbbeb)" has the shape of its arguments: as in the perf map, it stays out. */

@@ -25,6 +25,7 @@ struct row {
 struct rows {
     struct row *items; /* owned */
     size_t count, capacity;
+    struct frame_edges *edges;
     bool no_memory;
 };
 
@@ -46,6 +47,20 @@ static void add_body(struct rows *rows, uint64_t at, const struct compiled_frame
     add(rows, at, frame->keeps_rbp ? OFFSET_PUSHED : frame->frame_bytes, true);
     if (!rows->no_memory)
         rows->items[rows->count - 1].by_rbp = frame->keeps_rbp;
+}
+
+static void add_edge(struct rows *rows, uint64_t from, uint64_t to)
+{
+    struct frame_edges *edges = rows->edges;
+    struct frame_edge *items =
+        array_with_room(edges->items, edges->count, 1, &edges->capacity, sizeof *items);
+    rows->no_memory = rows->no_memory || !items;
+    if (!items)
+        return;
+    edges->items = items;
+    const uint64_t behind = edges->count ? items[edges->count - 1].to : 0;
+    if ((from = from < behind ? behind : from) < to)
+        items[edges->count++] = (struct frame_edge){from, to};
 }
 
 /* ---- Instructions ---- */
@@ -160,6 +175,29 @@ static bool read_prologue(struct rows *rows, const struct compiled_frame *frame,
     return false;
 }
 
+static bool jumps_to(const struct x86_instruction *one, uint64_t behind, uint64_t *target)
+{
+    const bool conditional = one->encoding == X86_LEGACY &&
+                             ((one->map == 1 && one->opcode >= 0x80 && one->opcode <= 0x8f) ||
+                              (one->map == 0 && one->opcode >= 0x70 && one->opcode <= 0x7f));
+    *target = behind + (uint64_t)one->immediate;
+    return conditional;
+}
+
+/* Behind the test for collectors that change code (ZGC; each from JDK 20 on): "cmp $N,guard(%r15);
+ * jne".  AT: there is none. */
+static uint64_t behind_barrier(const struct compiled_frame *frame, uint64_t at)
+{
+    enum { COMPARE = 7, R15 = 15 };
+    struct x86_instruction compare, jump;
+    uint64_t target;
+    if (!decode(frame, at, &compare) || !is_plain(&compare, 0x81) || (compare.reg & 7) != COMPARE ||
+        compare.mode == 3 || compare.base != R15 || !decode(frame, at + compare.length, &jump))
+        return at;
+    const uint64_t behind = at + compare.length + jump.length;
+    return jumps_to(&jump, behind, &target) ? behind : at;
+}
+
 /* ---- Epilogues ---- */
 
 /* The stub at AT is reached by a jump from behind an epilogue: the frame is gone in it. */
@@ -175,15 +213,6 @@ static void read_stub(struct rows *rows, const struct compiled_frame *frame, uin
         }
     }
     add_body(rows, at, frame);
-}
-
-static bool jumps_to(const struct x86_instruction *one, uint64_t behind, uint64_t *target)
-{
-    const bool conditional = one->encoding == X86_LEGACY &&
-                             ((one->map == 1 && one->opcode >= 0x80 && one->opcode <= 0x8f) ||
-                              (one->map == 0 && one->opcode >= 0x70 && one->opcode <= 0x7f));
-    *target = behind + (uint64_t)one->immediate;
-    return conditional;
 }
 
 /* In methods that lock (@ReservedStackAccess) the epilogue asks whether the stack's reserve was
@@ -340,7 +369,9 @@ static void read_body(struct rows *rows, const struct compiled_frame *frame, uin
         if (is_epilogue(frame, at, &one, &popped)) {
             if (popped > at + one.length)
                 add(rows, at + one.length, OFFSET_PUSHED, true);
-            at = read_behind_pop(rows, frame, popped);
+            const uint64_t behind = read_behind_pop(rows, frame, popped);
+            add_edge(rows, at, behind);
+            at = behind;
             depth = 0;
             continue;
         }
@@ -393,15 +424,18 @@ static void put_rows(struct jitdump_cfi *cfi, const struct rows *rows, uint64_t 
 }
 
 bool frame_tables_make(struct jitdump_cfi *cfi, const struct compiled_frame *frame,
-                       struct jitdump_unwind *unwind)
+                       struct frame_edges *edges, struct jitdump_unwind *unwind)
 {
-    struct rows rows = {0};
+    struct rows rows = {.edges = edges};
     bool good = frame->frame_bytes >= OFFSET_PUSHED && frame->entry_count > 0;
     for (unsigned i = 0; good && i < frame->entry_count; i++) {
         uint64_t body;
         good = read_prologue(&rows, frame, frame->entries[i], &body);
-        if (good)
-            read_body(&rows, frame, body, i + 1 < frame->entry_count ? frame->entries[i + 1] : 0);
+        if (!good)
+            break;
+        /* A call checks its receiver's class in front of the first entry. */
+        add_edge(&rows, i ? frame->entries[i] : 0, behind_barrier(frame, body));
+        read_body(&rows, frame, body, i + 1 < frame->entry_count ? frame->entries[i + 1] : 0);
     }
     if (good) {
         qsort(rows.items, rows.count, sizeof *rows.items, by_place);

@@ -28,10 +28,20 @@ struct compiled_frame {
     unsigned entry_count;
 };
 
+/* Where the frame is made or left: the method's own code, whatever HotSpot says was inlined there.
+ */
+struct frame_edges {
+    struct frame_edge {
+        uint64_t from, to; /* in the code */
+    } * items;             /* owned, ascending, apart from each other */
+    size_t count, capacity;
+};
+
 /* Describe FRAME by CFI, which is new or reset, and set *UNWIND.  False: the code has not that
- * frame, as far as its instructions say. */
+ * frame, as far as its instructions say.  EDGES are empty before; free their items in either case.
+ */
 bool frame_tables_make(struct jitdump_cfi *cfi, const struct compiled_frame *frame,
-                       struct jitdump_unwind *unwind);
+                       struct frame_edges *edges, struct jitdump_unwind *unwind);
 
 /* The same for SIZE bytes of code that is hardly ever without its frame of rbp: the interpreter,
  * and the stub that calls it.  SENDER_SP_WORDS: where the caller's rsp stands, from rbp; 0:

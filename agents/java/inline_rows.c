@@ -93,23 +93,6 @@ static uint32_t number_of(struct inline_rows *rows, struct java_methods *methods
 
 /* ---- Rows ---- */
 
-static bool add_row(struct inline_rows *rows, const struct jitdump_line *line, uint32_t inlined)
-{
-    if (rows->line_count == rows->line_capacity) {
-        const size_t capacity = rows->line_capacity ? 2 * rows->line_capacity : 256;
-        struct jitdump_line *lines = realloc(rows->lines, capacity * sizeof *lines);
-        rows->lines = lines ? lines : rows->lines;
-        uint32_t *inlines = realloc(rows->line_inlines, capacity * sizeof *inlines);
-        rows->line_inlines = inlines ? inlines : rows->line_inlines;
-        if (!lines || !inlines)
-            return false;
-        rows->line_capacity = capacity;
-    }
-    rows->lines[rows->line_count] = *line;
-    rows->line_inlines[rows->line_count++] = inlined;
-    return true;
-}
-
 /* The row at ADDR of the bytecode at BCI of a method. */
 static struct jitdump_line line_of(struct java_methods *methods, jmethodID id, jint bci,
                                    uint64_t addr)
@@ -133,7 +116,7 @@ static bool read_row(struct inline_rows *rows, struct java_methods *methods,
             return false;
     }
     const struct jitdump_line line = line_of(methods, info->methods[0], info->bcis[0], addr);
-    return add_row(rows, &line, inlined);
+    return code_rows_add(&rows->rows, &line, inlined);
 }
 
 /* The first byte is the method's own, at its first line: readers tell functions apart by where they
@@ -144,7 +127,7 @@ static bool read_begin(struct inline_rows *rows, struct java_methods *methods,
 {
     const struct jitdump_line line =
         line_of(methods, info->methods[info->numstackframes - 1], 0, begin);
-    return add_row(rows, &line, JITDUMP_NOT_INLINED);
+    return code_rows_add(&rows->rows, &line, JITDUMP_NOT_INLINED);
 }
 
 static bool read_record(struct inline_rows *rows, struct java_methods *methods,
@@ -167,8 +150,8 @@ static bool read_record(struct inline_rows *rows, struct java_methods *methods,
         addr = pc;
     }
     /* Behind the last one are the stubs: code of the method, and of no line. */
-    return !rows->line_count || addr == end ||
-           add_row(rows, &(struct jitdump_line){.addr = addr}, JITDUMP_NOT_INLINED);
+    return !rows->rows.count || addr == end ||
+           code_rows_add(&rows->rows, &(struct jitdump_line){.addr = addr}, JITDUMP_NOT_INLINED);
 }
 
 bool inline_rows_read(struct inline_rows *rows, struct java_methods *methods, const void *info,
@@ -183,8 +166,7 @@ bool inline_rows_read(struct inline_rows *rows, struct java_methods *methods, co
 
 void inline_rows_free(struct inline_rows *rows)
 {
-    free(rows->lines);
-    free(rows->line_inlines);
+    code_rows_free(&rows->rows);
     free(rows->calls);
     free(rows->inlines);
     free(rows->slots);

@@ -7,6 +7,7 @@
 #ifndef PERFJIT_INLINE_ROWS_H
 #define PERFJIT_INLINE_ROWS_H
 
+#include "agents/java/code_rows.h"
 #include "agents/java/java_method.h"
 #include "jitdump/jitdump.h"
 
@@ -19,10 +20,8 @@ struct inlined_call {
 };
 
 struct inline_rows {
-    struct jitdump_line *lines; /* owned, as all below */
-    uint32_t *line_inlines;
-    size_t line_count, line_capacity;
-    struct inlined_call *calls;
+    struct code_rows rows;
+    struct inlined_call *calls; /* owned, as all below */
     struct jitdump_inline *inlines;
     size_t inline_count, inline_capacity;
     uint32_t *slots; /* which call, by a hash: its number and 1; 0: none */

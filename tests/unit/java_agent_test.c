@@ -1,6 +1,7 @@
 /* The parts of Java's agent that know no JVM: names, options, the table of code, frames, redefined
  * classes. */
 #include "agents/java/agent_options.h"
+#include "agents/java/code_rows.h"
 #include "agents/java/code_table.h"
 #include "agents/java/frame_tables.h"
 #include "agents/java/interpreter_layout.h"
@@ -191,7 +192,9 @@ static void assert_frame(const struct compiled_frame *frame, const char *expecte
 {
     struct jitdump_cfi *cfi = jitdump_cfi_new(JITDUMP_X86_64);
     struct jitdump_unwind unwind;
-    bool good = frame_tables_make(cfi, frame, &unwind);
+    struct frame_edges edges = {0};
+    bool good = frame_tables_make(cfi, frame, &edges, &unwind);
+    free(edges.items);
     if (expected) {
         assert_true(good);
         struct rows_table table = rows_of(&unwind, frame->size, JITDUMP_X86_64);
@@ -323,6 +326,94 @@ static void test_a_prologue_of_another_frame_has_no_tables(void **state)
     assert_frame(&frame, NULL); /* cut short */
     frame = (struct compiled_frame){getter, sizeof getter, 64, false, {0}, 0};
     assert_frame(&frame, NULL); /* it has no entry */
+}
+
+/* "0-25 ": from offset 0 up to 25. */
+static void assert_edges(const struct compiled_frame *frame, const char *expected)
+{
+    struct jitdump_cfi *cfi = jitdump_cfi_new(JITDUMP_X86_64);
+    struct jitdump_unwind unwind;
+    struct frame_edges edges = {0};
+    char text[200] = "";
+    assert_true(frame_tables_make(cfi, frame, &edges, &unwind));
+    for (size_t i = 0; i < edges.count; i++)
+        snprintf(text + strlen(text), sizeof text - strlen(text), "%d-%d ",
+                 (int)edges.items[i].from, (int)edges.items[i].to);
+    assert_string_equal(text, expected);
+    free(edges.items);
+    jitdump_cfi_free(cfi);
+}
+
+/* As C2 of JDK 21: between the prologue and the body it asks whether a collector changed the code.
+ */
+static const uint8_t guarded[] = {
+    0x89, 0x84, 0x24, 0x00, 0xc0, 0xfe, 0xff, 0x55, 0x48, 0x83, 0xec, 0x10, /* prologue */
+    0x41, 0x81, 0x7f, 0x20, 0x01, 0x00, 0x00, 0x00, 0x0f, 0x85, 0x1a, 0x00, 0x00, 0x00, /* 12 */
+    0x8b, 0xc6, 0x48, 0x83, 0xc4, 0x10, 0x5d,                                           /* 26 */
+    0x49, 0x3b, 0xa7, 0x40, 0x03, 0x00, 0x00, 0x0f, 0x87, 0x01, 0x00, 0x00, 0x00, 0xc3, /* 33 */
+    0xe9, 0x00, 0x01, 0x00, 0x00, 0xf4}; /* 47: the stubs */
+
+static void test_where_frames_are_made_and_left(void **state)
+{
+    (void)state;
+    struct compiled_frame frame = {getter, sizeof getter, 64, false, {13}, 1};
+    assert_edges(&frame, "0-25 28-47 69-79 ");
+    frame = (struct compiled_frame){empty, sizeof empty, 32, false, {0}, 1};
+    assert_edges(&frame, "0-12 12-31 ");
+    frame = (struct compiled_frame){guarded, sizeof guarded, 32, false, {0}, 1};
+    assert_edges(&frame, "0-26 28-47 ");
+    frame = (struct compiled_frame){locking, sizeof locking, 64, false, {0}, 1};
+    assert_edges(&frame, "0-5 8-60 ");
+}
+
+/* "0 12 -": at offset 0 line 12, which is not inlined. */
+static void assert_rows(const struct code_rows *rows, uint64_t begin, const char *expected)
+{
+    char text[400] = "";
+    for (size_t i = 0; i < rows->count; i++)
+        snprintf(text + strlen(text), sizeof text - strlen(text),
+                 rows->inlines[i] == JITDUMP_NOT_INLINED ? "%d %d -\n" : "%d %d %d\n",
+                 (int)(rows->lines[i].addr - begin), (int)rows->lines[i].line,
+                 (int)rows->inlines[i]);
+    assert_string_equal(text, expected);
+}
+
+static void test_edges_of_frames_are_the_methods_own(void **state)
+{
+    (void)state;
+    enum { BEGIN = 1000, END = 1100 };
+    /* At line 12 of the method "outer" is called, which calls "inner" at its line 22. */
+    const struct jitdump_inline calls[] = {
+        {.name = "outer", .parent = JITDUMP_NOT_INLINED, .call_file = "M", .call_line = 12},
+        {.name = "inner", .parent = 0, .call_file = "O", .call_line = 22}};
+    const struct {
+        uint64_t at;
+        uint32_t line, call;
+    } given[] = {{0, 10, JITDUMP_NOT_INLINED},  {1, 31, 1},  {30, 22, 0},
+                 {40, 13, JITDUMP_NOT_INLINED}, {50, 32, 1}, {90, 0, JITDUMP_NOT_INLINED}};
+    struct frame_edge items[] = {{0, 8}, {41, 47}, {60, 70}, {96, 100}};
+    const struct frame_edges edges = {.items = items, .count = 4};
+    struct code_rows rows = {0};
+    for (size_t i = 0; i < sizeof given / sizeof *given; i++)
+        assert_true(code_rows_add(
+            &rows, &(struct jitdump_line){.addr = BEGIN + given[i].at, .line = given[i].line},
+            given[i].call));
+    assert_true(code_rows_set_own(&rows, calls, &edges, BEGIN, END));
+    assert_rows(&rows, BEGIN,
+                "0 10 -\n"
+                "8 31 1\n"
+                "30 22 0\n"
+                "40 13 -\n"
+                "41 13 -\n"
+                "47 13 -\n"
+                "50 32 1\n"
+                "60 12 -\n"
+                "70 32 1\n"
+                "90 0 -\n"
+                "96 0 -\n");
+    assert_string_equal(rows.lines[7].file, "M");
+    assert_null(rows.lines[8].file);
+    code_rows_free(&rows);
 }
 
 static void test_the_interpreter_knows_its_callers_stack_pointer(void **state)
@@ -666,6 +757,8 @@ int main(void)
         cmocka_unit_test(test_a_jump_takes_what_was_pushed_along),
         cmocka_unit_test(test_a_wrapper_is_unwound_by_rbp),
         cmocka_unit_test(test_a_prologue_of_another_frame_has_no_tables),
+        cmocka_unit_test(test_where_frames_are_made_and_left),
+        cmocka_unit_test(test_edges_of_frames_are_the_methods_own),
         cmocka_unit_test(test_the_layout_of_frames_is_measured),
         cmocka_unit_test(test_a_layout_that_is_not_clear_is_none),
         cmocka_unit_test(test_methods_that_are_others_now),
