@@ -44,7 +44,7 @@ struct machine {
     uint8_t return_register;     /* the column of the return address */
     uint8_t link_register;       /* that holds it when a function begins; or UNWIND_NO_REGISTER */
     uint8_t least_growth;        /* of the stack, by a frame that has called another */
-    uint8_t saved[UNWIND_SAVED]; /* whose places a short rule has, the return address among them */
+    uint8_t saved[UNWIND_SAVED]; /* whose places a short rule has, the return address first */
     uint8_t saved_count;
     uint8_t perf_pc;                       /* perf's number of the program counter */
     uint8_t perf_count;                    /* perf's registers that follow */

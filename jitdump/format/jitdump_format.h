@@ -108,13 +108,17 @@
  *     32 u64 kept              functions from before that are in it
  *
  * 0x504a0006 INTERPRETER_FRAME, 48 bytes: where the frames of an interpreter say which function
- * they are of 16 u64 code_addr        of the interpreter's code 24 u64 code_size 32 u32
- * frame_register   DWARF's number of the register that the frame is found by 36 i32 function_offset
- * from there, of the word that stands for the function 40 i32 position_offset  of the word with the
- * address of the function's instruction at hand; 0: there is none 44 u32 position_register  DWARF's
- * number of the register that has this address while the interpreter runs, and may have anything
- * else in its stubs; 0xffffffff: there is none It holds for the whole dump, whenever it was
- * written.
+ * they are of
+ *     16 u64 code_addr        of the interpreter's code
+ *     24 u64 code_size
+ *     32 u32 frame_register   DWARF's number of the register that the frame is found by
+ *     36 i32 function_offset  from there, of the word that stands for the function
+ *     40 i32 position_offset  from there, of the word with the address of the function's
+ *                             instruction at hand; 0: there is none
+ *     44 u32 position_register  DWARF's number of the register that has this address while the
+ *                             interpreter runs, and may have anything else in its stubs;
+ *                             0xffffffff: there is none
+ * It holds for the whole dump, whenever it was written.
  *
  * 0x504a0007 INTERPRETED_FUNCTION, 48 bytes and more: a function that such frames may be of
  *     16 u64 function         the word that stands for it: an address

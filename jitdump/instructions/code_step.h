@@ -30,8 +30,8 @@ struct code_machine {
     uint8_t return_address; /* the register that it is at the entry, or counts as */
     int8_t entry_offset;    /* the stack pointer at the entry is CFA + this */
     uint8_t saved_count;
-    const uint8_t *saved; /* the registers that a function preserves, and the return address */
-    const char (*names)[4];
+    const uint8_t *saved;    /* the registers that a function preserves, and the return address */
+    const char (*names)[4];  /* of at most three letters */
     uint8_t plain_registers; /* the registers up to here have DWARF's numbers */
     uint8_t moved_from;      /* DWARF's number of the registers that follow; 0: there are none */
     bool signs_returns;      /* its tables may say that return addresses are signed */
