@@ -44,6 +44,18 @@ int number_map_put(struct number_map *map, uint64_t key, uint32_t value)
     return 0;
 }
 
+uint32_t number_map_add(struct number_map *map, uint64_t key, uint32_t value)
+{
+    if (map->count * 2 >= map->size && grow(map))
+        return NUMBER_MAP_NOTHING;
+    struct number_map_place *place = place_of(map, key);
+    if (!place->behind) {
+        map->count++;
+        *place = (struct number_map_place){key, value + 1};
+    }
+    return place->behind - 1;
+}
+
 uint32_t number_map_get(const struct number_map *map, uint64_t key)
 {
     const struct number_map_place *place = map->size ? place_of(map, key) : NULL;

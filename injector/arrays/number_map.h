@@ -17,6 +17,9 @@ struct number_map {
 /* Put VALUE, not NUMBER_MAP_NOTHING, for KEY.  Returns 0, or -1 without memory. */
 int number_map_put(struct number_map *map, uint64_t key, uint32_t value);
 
+/* The value of KEY, which is VALUE if there was none yet; NUMBER_MAP_NOTHING without memory. */
+uint32_t number_map_add(struct number_map *map, uint64_t key, uint32_t value);
+
 /* The value of KEY, or NUMBER_MAP_NOTHING. */
 uint32_t number_map_get(const struct number_map *map, uint64_t key);
 

@@ -76,12 +76,10 @@ static int take_halves(struct reader *reader, const struct perf_record *sample)
 static uint32_t life_of(const struct perf_file *file, const struct process_lives *lives,
                         const struct perf_record *sample)
 {
-    uint32_t pid, tid;
-    struct life_moment at = {0, sample->number};
-    return perf_record_sample_thread(file, sample, &pid, &tid) &&
-                   perf_record_time(file, sample, &at.time_ns)
-               ? process_life_at(lives, pid, at)
-               : NO_LIFE;
+    struct sample_place place;
+    if (!perf_record_sample_place(file, sample, &place) || !place.has_time)
+        return NO_LIFE;
+    return process_life_at(lives, place.pid, (struct life_moment){place.time_ns, sample->number});
 }
 
 int sampled_addresses_read(struct sampled_addresses *set, const struct perf_file *file,

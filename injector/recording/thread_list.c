@@ -116,15 +116,13 @@ int thread_list_take(struct thread_list *list, const struct perf_file *file,
                      const struct perf_record *record)
 {
     struct thread_event event = {.record = *record};
-    uint64_t time_ns = 0;
-    uint32_t pid, tid;
+    struct sample_place place;
     switch (record->type) {
     case PERF_RECORD_SAMPLE:
         /* One without TID is of no thread for perf either. */
-        if (!perf_record_sample_thread(file, record, &pid, &tid))
+        if (!perf_record_sample_place(file, record, &place))
             return 0;
-        perf_record_time(file, record, &time_ns);
-        return thread_sightings_add(&list->sightings, pid, tid, time_ns);
+        return thread_sightings_add(&list->sightings, place.pid, place.tid, place.time_ns);
     case PERF_RECORD_COMM:
     case PERF_RECORD_FORK:
     case PERF_RECORD_EXIT:

@@ -31,7 +31,7 @@ static int plan(struct run *run)
     return recording_merge_plan(&run->merge, &request, &recorded->findings);
 }
 
-static void put_added(const struct run *run)
+static void put_added(struct run *run)
 {
     static uint8_t record[RECORD_MAX_BYTES];
     const struct added_records *added = &run->merge.added;

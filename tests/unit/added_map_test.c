@@ -376,8 +376,10 @@ static void open_fixture(uint32_t map_type, uint64_t sample_type)
     for (uint8_t i = 0; i < IMAGE_BUILD_ID_BYTES; i++)
         fixture.image.build_id[i] = (uint8_t)(0xa0 + i);
     fixture.plan = (struct image_plan){.images = &fixture.image, .image_count = 1};
-    fixture.source = (struct added_record_source){&fixture.records, &fixture.process, &fixture.plan,
-                                                  "/out/perf.jit.data.dso", NULL};
+    fixture.source = (struct added_record_source){.records = &fixture.records,
+                                                  .processes = &fixture.process,
+                                                  .plan = &fixture.plan,
+                                                  .dso_dir = "/out/perf.jit.data.dso"};
     fixture.sink = byte_sink_over(fixture.bytes, sizeof fixture.bytes);
 }
 

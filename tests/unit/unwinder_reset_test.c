@@ -273,7 +273,8 @@ static void make_resets(size_t count)
 /* Record INDEX, read as any other of the file. */
 static struct perf_record put(size_t index)
 {
-    struct added_record_source source = {&records, &process, NULL, "", &threads};
+    struct added_record_source source = {
+        .records = &records, .processes = &process, .dso_dir = "", .threads = &threads};
     struct byte_sink sink = byte_sink_over(bytes, sizeof bytes);
     uint64_t time_ns;
     assert_true(index < added.count);

@@ -86,6 +86,7 @@ static void keep_before(struct address_history *history, const struct address_ma
 static void set(struct address_history *history, struct address_map *map, uint64_t first,
                 uint64_t end, enum address_state state)
 {
+    history->changes++;
     if (history->visits > 1)
         keep_before(history, map, first, end);
     if (address_map_join(map, first, end, state))
@@ -148,6 +149,8 @@ static void show_change(struct address_history *history, const struct history_pa
 void address_history_play(struct address_history *history, struct history_part *part,
                           uint64_t time_ns)
 {
+    if (time_ns < part->next_ns)
+        return;
     size_t change_count = part->timeline ? part->timeline->change_count : 0;
     for (;;) {
         uint64_t change_ns = part->change < change_count
@@ -156,7 +159,8 @@ void address_history_play(struct address_history *history, struct history_part *
         uint64_t map_ns = part->map < part->map_count ? part->maps[part->map].time_ns : UINT64_MAX;
         bool change_next = part->change < change_count && change_ns <= map_ns;
         bool map_next = !change_next && part->map < part->map_count;
-        if ((!change_next && !map_next) || (change_next ? change_ns : map_ns) > time_ns)
+        part->next_ns = change_next ? change_ns : map_next ? map_ns : UINT64_MAX;
+        if ((!change_next && !map_next) || part->next_ns > time_ns)
             return;
         if (change_next)
             show_change(history, part, &part->timeline->changes[part->change++]);
@@ -167,9 +171,11 @@ void address_history_play(struct address_history *history, struct history_part *
 
 /* ---- A history ---- */
 
-void address_history_begin(struct address_history *history, const uint64_t *asked, size_t count)
+int address_history_begin(struct address_history *history, const uint64_t *asked, size_t count)
 {
-    *history = (struct address_history){.asked = asked, .count = count};
+    *history = (struct address_history){.asked = asked, .count = count, .changes = 1};
+    history->known = calloc(count + 1, sizeof *history->known);
+    return history->known ? 0 : -1;
 }
 
 size_t address_history_enter(struct address_history *history)
@@ -182,6 +188,7 @@ static void undo(struct address_history *history, const struct address_before *b
 {
     struct address_map *map = before->is_last ? &history->last : &history->shown;
     const struct address_range *range = &before->range;
+    history->changes++;
     if (before->was_set ? address_map_set(map, range->start, range->end, range->value)
                         : address_map_clear(map, range->start, range->end))
         history->no_memory = true;
@@ -193,6 +200,7 @@ void address_history_leave(struct address_history *history, size_t mark)
         undo(history, &history->before[--history->before_count]);
     if (--history->visits)
         return;
+    history->changes++;
     address_map_free(&history->shown);
     address_map_free(&history->last);
 }
@@ -204,11 +212,19 @@ static uint8_t state_in(const struct address_map *map, size_t number)
 }
 
 /* Code that is shown is the last change of code as well. */
-struct address_facts address_history_facts(const struct address_history *history, size_t number)
+static struct address_facts find_facts(const struct address_history *history, size_t number)
 {
     uint8_t shown = state_in(&history->shown, number);
     bool is_covered = shown == ADDRESS_FILE || shown == ADDRESS_MEMORY;
     return (struct address_facts){shown, is_covered ? state_in(&history->last, number) : shown};
+}
+
+struct address_facts address_history_facts(struct address_history *history, size_t number)
+{
+    struct known_facts *known = &history->known[number];
+    if (known->changes != history->changes)
+        *known = (struct known_facts){history->changes, find_facts(history, number)};
+    return known->facts;
 }
 
 void address_history_end(struct address_history *history)
@@ -216,5 +232,6 @@ void address_history_end(struct address_history *history)
     address_map_free(&history->shown);
     address_map_free(&history->last);
     free(history->before);
+    free(history->known);
     *history = (struct address_history){0};
 }

@@ -41,11 +41,19 @@ struct address_before {
     bool was_set;
 };
 
+/* The facts about an address, as they were when the history had had so many CHANGES. */
+struct known_facts {
+    uint32_t changes;
+    struct address_facts facts;
+};
+
 /* Its maps are of the numbers of addresses. */
 struct address_history {
     const uint64_t *asked; /* ascending, each once */
     size_t count;
     struct address_map shown, last;
+    struct known_facts *known;     /* by number: most samples are at few addresses */
+    uint32_t changes;              /* of SHOWN and LAST, and one */
     struct address_before *before; /* of the open visits but the outermost, the innermost last */
     size_t before_count, before_capacity;
     size_t visits;  /* that are open */
@@ -60,6 +68,7 @@ struct history_part {
     const struct recorded_map *maps;   /* of this life, by time */
     size_t map_count;
     size_t change, map;      /* the next ones to be played */
+    uint64_t next_ns;        /* nothing happens before */
     struct address_map code; /* where PROCESS has a function at some time, if that matters */
 };
 
@@ -70,8 +79,8 @@ int history_part_begin(struct history_part *part);
 void history_part_end(struct history_part *part);
 
 /* Begin a history of the COUNT addresses in ASKED, which must outlive HISTORY, all ADDRESS_NOTHING.
- * Release with address_history_end. */
-void address_history_begin(struct address_history *history, const uint64_t *asked, size_t count);
+ * Returns 0, or -1 without memory.  Release with address_history_end in either case. */
+int address_history_begin(struct address_history *history, const uint64_t *asked, size_t count);
 
 /* Begin a visit: of a life, from the present state.  End it: undo the changes since then.  The
  * first returns what the second wants. */
@@ -83,7 +92,7 @@ void address_history_play(struct address_history *history, struct history_part *
                           uint64_t time_ns);
 
 /* The facts about address number NUMBER. */
-struct address_facts address_history_facts(const struct address_history *history, size_t number);
+struct address_facts address_history_facts(struct address_history *history, size_t number);
 
 void address_history_end(struct address_history *history);
 

@@ -31,11 +31,11 @@ struct collector {
 
 /* ---- Collecting ---- */
 
-static int add_sample(struct collector *collector, struct census_sample sample)
+static int add_sample(struct collector *collector, const struct census_sample *sample)
 {
     if (array_reserve(collector->samples, collector->sample_count, collector->sample_capacity))
         return -1;
-    collector->samples[collector->sample_count++] = sample;
+    collector->samples[collector->sample_count++] = *sample;
     return 0;
 }
 
@@ -55,21 +55,21 @@ static int take_record(struct collector *collector, const struct perf_record *re
 {
     const struct perf_file *file = collector->question->records->file;
     struct sample_census *census = collector->census;
-    struct census_sample sample = {0};
-    uint32_t pid;
+    struct sample_place place;
     census->samples++;
     if (perf_record_sample_mode(file, record) != PERF_MISC_USER) {
         census->outside_user++;
         return 0;
     }
-    if (!perf_record_sample(file, record, &pid, &sample.ip) ||
-        !perf_record_time(file, record, &sample.time_ns)) {
+    if (!perf_record_sample_place(file, record, &place) || !place.has_ip || !place.has_time) {
         census->incomplete++;
         return 0;
     }
-    sample.life = life_at(collector, pid, (struct life_moment){sample.time_ns, record->number});
-    if (sample.life != NO_LIFE)
-        return add_sample(collector, sample);
+    const uint32_t life =
+        life_at(collector, place.pid, (struct life_moment){place.time_ns, record->number});
+    if (life != NO_LIFE)
+        return add_sample(collector, &(struct census_sample){
+                                         .time_ns = place.time_ns, .ip = place.ip, .life = life});
     census->unmapped++;
     return 0;
 }

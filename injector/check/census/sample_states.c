@@ -3,6 +3,7 @@
 
 #include "injector/arrays/array.h"
 #include "injector/arrays/digit_sort.h"
+#include "injector/arrays/number_map.h"
 
 /* A life in which samples were taken, or in one of its children. */
 struct asked_life {
@@ -12,10 +13,10 @@ struct asked_life {
     bool matters, is_child;
 };
 
-/* The address of a sample. */
+/* An address of samples, and the number that it had when it was met first. */
 struct asked_address {
     uint64_t ip;
-    size_t sample;
+    uint32_t met;
 };
 
 struct player {
@@ -24,7 +25,8 @@ struct player {
     struct asked_life *items; /* by life */
     uint32_t *order;          /* those that matter: a parent stands before its children */
     size_t order_count;
-    uint64_t *asked; /* the addresses of all samples, each once, ascending */
+    uint64_t *asked;    /* the addresses of all samples, each once, ascending */
+    uint32_t *asked_of; /* by the number that an address had first: its place there */
     struct address_history history;
     struct visit
         *visits; /* those that go on: a life, and the child that is played on top of it, ... */
@@ -44,13 +46,16 @@ struct visit {
 
 static void take_samples(struct player *player, struct census_sample *samples, size_t count)
 {
+    struct asked_life *item = NULL;
     for (size_t i = 0; i < count; i++) {
-        struct asked_life *item = &player->items[samples[i].life];
-        if (item->sample_count++ == 0)
+        if (i == 0 || samples[i].life != samples[i - 1].life) {
+            item = &player->items[samples[i].life];
             item->samples = &samples[i];
-        for (uint32_t life = samples[i].life; life != NO_LIFE && !player->items[life].matters;
-             life = player->lives->items[life].parent)
-            player->items[life].matters = true;
+            for (uint32_t life = samples[i].life; life != NO_LIFE && !player->items[life].matters;
+                 life = player->lives->items[life].parent)
+                player->items[life].matters = true;
+        }
+        item->sample_count++;
     }
 }
 
@@ -80,35 +85,48 @@ static void find_children(struct player *player)
 
 /* ---- Which addresses ---- */
 
-/* The addresses of all samples, ascending; NULL without memory. */
-static struct asked_address *sort_addresses(const struct census_sample *samples, size_t count)
+/* Each address of SAMPLES once, as it is met, into *MET, to be freed.  Returns 0, or -1 without
+ * memory. */
+static int meet_addresses(struct asked_address **met, size_t *met_count,
+                          struct census_sample *samples, size_t count)
 {
-    struct asked_address *sorted = malloc((count + 1) * sizeof *sorted);
-    for (size_t i = 0; sorted && i < count; i++)
-        sorted[i] = (struct asked_address){samples[i].ip, i};
-    if (sorted && digit_sort(sorted, count, sizeof *sorted)) {
-        free(sorted);
-        return NULL;
+    struct number_map numbers = {0};
+    size_t capacity = 0;
+    int result = 0;
+    *met = NULL;
+    *met_count = 0;
+    for (size_t i = 0; i < count && !result; i++) {
+        samples[i].at = number_map_add(&numbers, samples[i].ip, (uint32_t)*met_count);
+        if (samples[i].at < *met_count)
+            continue;
+        result = samples[i].at > *met_count || array_reserve(*met, *met_count, capacity) ? -1 : 0;
+        if (!result) {
+            (*met)[*met_count] = (struct asked_address){samples[i].ip, samples[i].at};
+            ++*met_count;
+        }
     }
-    return sorted;
+    number_map_free(&numbers);
+    return result;
 }
 
 /* Number the addresses. */
 static int find_addresses(struct player *player, struct census_sample *samples, size_t count)
 {
-    struct asked_address *sorted = sort_addresses(samples, count);
-    size_t asked_count = 0;
-    player->asked = sorted ? malloc((count + 1) * sizeof *player->asked) : NULL;
-    for (size_t i = 0; player->asked && i < count; i++) {
-        if (i == 0 || sorted[i].ip != sorted[i - 1].ip)
-            player->asked[asked_count++] = sorted[i].ip;
-        samples[sorted[i].sample].at = (uint32_t)(asked_count - 1);
+    struct asked_address *met;
+    size_t met_count;
+    int result = meet_addresses(&met, &met_count, samples, count);
+    if (!result && met_count)
+        result = digit_sort(met, met_count, sizeof *met);
+    player->asked = malloc((met_count + 1) * sizeof *player->asked);
+    player->asked_of = malloc((met_count + 1) * sizeof *player->asked_of);
+    if (!player->asked || !player->asked_of)
+        result = -1;
+    for (size_t i = 0; i < met_count && !result; i++) {
+        player->asked[i] = met[i].ip;
+        player->asked_of[met[i].met] = (uint32_t)i;
     }
-    free(sorted);
-    if (!player->asked)
-        return -1;
-    address_history_begin(&player->history, player->asked, asked_count);
-    return 0;
+    free(met);
+    return result ? result : address_history_begin(&player->history, player->asked, met_count);
 }
 
 /* ---- Playing ---- */
@@ -150,7 +168,7 @@ static void look(struct player *player, struct visit *visit)
 {
     struct census_sample *sample = &visit->item->samples[visit->next_sample++];
     address_history_play(&player->history, &visit->part, sample->time_ns);
-    sample->facts = address_history_facts(&player->history, sample->at);
+    sample->facts = address_history_facts(&player->history, player->asked_of[sample->at]);
 }
 
 /* A child that was forked at the time of a sample was there before it. */
@@ -195,6 +213,7 @@ static void free_player(struct player *player)
 {
     address_history_end(&player->history);
     free(player->asked);
+    free(player->asked_of);
     free(player->visits);
     free(player->order);
     free(player->items);

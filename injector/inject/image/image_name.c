@@ -41,3 +41,12 @@ void image_file_name(const struct jit_image *image, const struct jit_process *pr
         snprintf(name, IMAGE_FILE_NAME_BYTES, "jit-%" PRIu32 "-%zu-%02x%02x%02x%02x.so",
                  processes[image->process].pid, index, id[0], id[1], id[2], id[3]);
 }
+
+const char *image_file_name_again(struct named_image *named, const struct jit_image *image,
+                                  const struct jit_process *processes, size_t index)
+{
+    if (named->image != image)
+        image_file_name(image, processes, index, named->name);
+    named->image = image;
+    return named->name;
+}

@@ -51,8 +51,10 @@ static int lines_are_equal(struct equal_bodies *equal, const struct jit_function
         return true;
     if (!a->lines || !b->lines)
         return false;
-    if (code_lines_decode(a->lines, a->size, &equal->left) ||
-        code_lines_decode(b->lines, b->size, &equal->right))
+    if (equal->in_left != a && code_lines_decode(a->lines, a->size, &equal->left))
+        return -1;
+    equal->in_left = a;
+    if (code_lines_decode(b->lines, b->size, &equal->right))
         return -1;
     return line_tables_are_equal(&equal->left, &equal->right);
 }

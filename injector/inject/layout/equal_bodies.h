@@ -11,6 +11,7 @@ struct equal_bodies {
     uint32_t *slots;  /* numbers in the group + 1, by hash; 0: free */
     size_t capacity, slot_count, slot_capacity;
     struct line_table left, right;
+    const struct jit_function *in_left; /* whose lines LEFT has: many are compared with one */
 };
 
 /* For each body of GROUP, FIRST[i] receives the number in the group of the first one that is equal

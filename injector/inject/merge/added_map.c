@@ -1,7 +1,6 @@
 /* See added_map.h; the format of the records stands in recording/perf_data/perf_format.h. */
 #include "injector/inject/merge/added_map.h"
 
-#include "injector/inject/image/image_name.h"
 #include "injector/recording/perf_data/perf_format.h"
 
 #include <stdio.h>
@@ -248,7 +247,7 @@ static void put_identity(struct byte_sink *sink, const struct jit_image *image)
     sink_u32(sink, MAP_PRIVATE);
 }
 
-static int put_image_map(const struct added_record *map, const struct added_record_source *source,
+static int put_image_map(const struct added_record *map, struct added_record_source *source,
                          struct byte_sink *sink)
 {
     const struct jit_process *process = &source->processes[map->process];
@@ -262,11 +261,10 @@ static int put_image_map(const struct added_record *map, const struct added_reco
     sink_u64(sink, map->pgoff);
     put_identity(sink, image);
     if (image) {
-        char name[IMAGE_FILE_NAME_BYTES];
-        image_file_name(image, source->processes, map->index, name);
         sink_bytes(sink, source->dso_dir, strlen(source->dso_dir));
         sink_u8(sink, '/');
-        sink_cstr(sink, name);
+        sink_cstr(sink,
+                  image_file_name_again(&source->named, image, source->processes, map->index));
     } else {
         sink_cstr(sink, unloaded_name);
     }
@@ -289,7 +287,7 @@ static int put_part(const struct added_record *map, const struct added_record_so
     return sink->overflow ? -1 : 0;
 }
 
-int added_map_put(const struct added_record *map, const struct added_record_source *source,
+int added_map_put(const struct added_record *map, struct added_record_source *source,
                   struct byte_sink *sink)
 {
     if (map->kind >= ADDED_COMM)

@@ -25,7 +25,7 @@ int added_maps_add(struct added_records *added, struct timeline *timeline,
 /* Put the record MAP, a map or one of a reset, into SINK, of ADDED_MAP_MAX_BYTES at least.  Returns
  * 0, or -1 if it is too long for SINK or for a record. */
 enum { ADDED_MAP_MAX_BYTES = 8192 };
-int added_map_put(const struct added_record *map, const struct added_record_source *source,
+int added_map_put(const struct added_record *map, struct added_record_source *source,
                   struct byte_sink *sink);
 
 #endif

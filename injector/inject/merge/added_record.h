@@ -3,6 +3,7 @@
 #define PERFJIT_ADDED_RECORD_H
 
 #include "injector/history/timeline/timeline.h"
+#include "injector/inject/image/image_name.h"
 #include "injector/inject/layout/image_plan.h"
 #include "injector/recording/thread_list.h"
 #include "jitdump/format/byte_sink.h"
@@ -51,6 +52,7 @@ struct added_record_source {
     const struct image_plan *plan;
     const char *dso_dir; /* absolute */
     const struct thread_list *threads;
+    struct named_image named;
 };
 
 /* Put the header of a record of TYPE; MISC beside the bit for user space.  Returns where it

@@ -116,8 +116,11 @@ int recording_merge_plan(struct recording_merge *merge,
     const struct jit_processes *processes = request->processes;
     enum reset_policy resets = request->change ? RESET_NEVER : unwinder_reset_policy(records->file);
     merge->request = *request;
-    merge->source = (struct added_record_source){records, processes->items, request->plan,
-                                                 request->dso_dir, &records->threads};
+    merge->source = (struct added_record_source){.records = records,
+                                                 .processes = processes->items,
+                                                 .plan = request->plan,
+                                                 .dso_dir = request->dso_dir,
+                                                 .threads = &records->threads};
     for (size_t i = 0; i < processes->count; i++)
         if (interruption_check(findings) ||
             added_maps_add(&merge->added, &request->timelines[i], &processes->items[i], (uint32_t)i,
@@ -140,7 +143,7 @@ static bool added_time(void *context, size_t index, uint64_t *time_ns)
 
 static int added_put(void *context, size_t index, struct byte_sink *sink)
 {
-    const struct recording_merge *merge = context;
+    struct recording_merge *merge = context;
     return added_map_put(&merge->added.items[index], &merge->source, sink);
 }
 

@@ -45,14 +45,13 @@ bool perf_walk_next(struct perf_walk *walk, struct perf_record *record, struct f
         return false;
     if (left < PERF_RECORD_HEADER_BYTES)
         return cut_short(walk, left, findings);
-    struct byte_cursor cursor =
-        byte_cursor_over(walk->file->data + walk->offset, PERF_RECORD_HEADER_BYTES, false);
     record->bytes = walk->file->data + walk->offset;
     record->offset = walk->offset;
     record->number = walk->number;
-    record->type = cursor_u32(&cursor);
-    record->misc = cursor_u16(&cursor);
-    record->size = cursor_u16(&cursor);
+    const uint64_t header = perf_get_u64(record->bytes); /* u32 type, u16 misc, u16 size */
+    record->type = (uint32_t)header;
+    record->misc = (uint16_t)(header >> 32);
+    record->size = (uint16_t)(header >> 48);
     record->span = record->size;
     bring_near(record->bytes, record->size);
     if (record->size < PERF_RECORD_HEADER_BYTES || record->size > left)
@@ -76,13 +75,9 @@ struct perf_record perf_record_at(const struct perf_file *file, uint64_t offset)
     return record;
 }
 
-/* The format of RECORD: by its IDENTIFIER, first in a SAMPLE and last elsewhere, if places
- * differ. */
-static const struct sample_format *format_of(const struct perf_file *file,
-                                             const struct perf_record *record)
+const struct sample_format *perf_record_format_of_id(const struct perf_file *file,
+                                                     const struct perf_record *record)
 {
-    if (file->one_layout)
-        return &file->events[0].format;
     if (record->size < PERF_RECORD_HEADER_BYTES + 8)
         return NULL;
     bool sample = record->type == PERF_RECORD_SAMPLE;
@@ -99,21 +94,11 @@ const uint8_t *perf_record_trailer(const struct perf_file *file, const struct pe
 {
     if (record->type >= PERF_RECORD_USER_TYPE_START || record->type == PERF_RECORD_SAMPLE)
         return NULL;
-    *format = format_of(file, record);
+    *format = perf_record_format(file, record);
     if (!*format || !(*format)->id_bytes ||
         record->size < PERF_RECORD_HEADER_BYTES + (*format)->id_bytes)
         return NULL;
     return record->bytes + record->size - (*format)->id_bytes;
-}
-
-bool perf_record_front(const struct perf_file *file, const struct perf_record *record,
-                       enum sample_field field, uint64_t *value)
-{
-    const struct sample_format *format = format_of(file, record);
-    if (!format || !format->front[field] || record->size < format->front[field] + 8u)
-        return false;
-    *value = perf_get_u64(record->bytes + format->front[field]);
-    return true;
 }
 
 bool perf_record_time(const struct perf_file *file, const struct perf_record *record,

@@ -62,10 +62,27 @@ struct perf_record perf_record_at(const struct perf_file *file, uint64_t offset)
 bool perf_record_time(const struct perf_file *file, const struct perf_record *record,
                       uint64_t *time_ns);
 
+/* The format of RECORD, or NULL: by its IDENTIFIER, first in a SAMPLE and last elsewhere, if places
+ * differ. */
+const struct sample_format *perf_record_format_of_id(const struct perf_file *file,
+                                                     const struct perf_record *record);
+static inline const struct sample_format *perf_record_format(const struct perf_file *file,
+                                                             const struct perf_record *record)
+{
+    return file->one_layout ? &file->events[0].format : perf_record_format_of_id(file, record);
+}
+
 /* One of the first fields of the SAMPLE RECORD, as it was recorded.  Returns false if it has none.
  */
-bool perf_record_front(const struct perf_file *file, const struct perf_record *record,
-                       enum sample_field field, uint64_t *value);
+static inline bool perf_record_front(const struct perf_file *file, const struct perf_record *record,
+                                     enum sample_field field, uint64_t *value)
+{
+    const struct sample_format *format = perf_record_format(file, record);
+    if (!format || !format->front[field] || record->size < format->front[field] + 8u)
+        return false;
+    *value = perf_get_u64(record->bytes + format->front[field]);
+    return true;
+}
 
 /* The sample_id at the end of a record that is not a SAMPLE; *FORMAT describes it.  NULL: none. */
 const uint8_t *perf_record_trailer(const struct perf_file *file, const struct perf_record *record,

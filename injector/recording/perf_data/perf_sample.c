@@ -286,34 +286,58 @@ unsigned perf_record_sample_mode(const struct perf_file *file, const struct perf
                                                : record->misc & PERF_MISC_CPUMODE_MASK;
 }
 
+static bool take_front(const struct sample_format *format, const struct perf_record *record,
+                       enum sample_field field, uint64_t *value)
+{
+    const size_t at = format->front[field];
+    const bool has = at && record->size >= at + 8;
+    *value = has ? perf_get_u64(record->bytes + at) : 0;
+    return has;
+}
+
+bool perf_record_sample_place(const struct perf_file *file, const struct perf_record *record,
+                              struct sample_place *place)
+{
+    struct perf_sample sample;
+    const struct sample_format *format;
+    uint64_t ids;
+    if (record->type != PERF_RECORD_SAMPLE || !(format = perf_record_format(file, record)))
+        return false;
+    place->has_time = take_front(format, record, SAMPLE_TIME, &place->time_ns);
+    if (read_off_cpu(file, record, &sample)) {
+        place->pid = sample.pid;
+        place->tid = sample.tid;
+        place->ip = sample.ip;
+        return place->has_ip = true;
+    }
+    if (!take_front(format, record, SAMPLE_TID, &ids))
+        return false;
+    place->pid = (uint32_t)ids;
+    place->tid = (uint32_t)(ids >> 32);
+    place->has_ip = take_front(format, record, SAMPLE_IP, &place->ip);
+    return true;
+}
+
 bool perf_record_sample(const struct perf_file *file, const struct perf_record *record,
                         uint32_t *pid, uint64_t *ip)
 {
-    struct perf_sample sample;
-    uint32_t tid;
-    if (ip && read_off_cpu(file, record, &sample)) {
-        *pid = sample.pid;
-        *ip = sample.ip;
-        return true;
-    }
-    return perf_record_sample_thread(file, record, pid, &tid) &&
-           (!ip || perf_record_front(file, record, SAMPLE_IP, ip));
+    struct sample_place place;
+    if (!perf_record_sample_place(file, record, &place) || (ip && !place.has_ip))
+        return false;
+    *pid = place.pid;
+    if (ip)
+        *ip = place.ip;
+    return true;
 }
 
 bool perf_record_sample_thread(const struct perf_file *file, const struct perf_record *record,
                                uint32_t *pid, uint32_t *tid)
 {
-    struct perf_sample sample;
-    uint64_t ids;
-    if (read_off_cpu(file, record, &sample)) {
-        *pid = sample.pid;
-        *tid = sample.tid;
-        return true;
-    }
-    if (record->type != PERF_RECORD_SAMPLE || !perf_record_front(file, record, SAMPLE_TID, &ids))
+    struct sample_place place;
+    if (!perf_record_sample_place(file, record, &place))
         return false;
-    *pid = (uint32_t)ids;
-    *tid = (uint32_t)(ids >> 32);
+    *pid = place.pid;
+    *tid = place.tid;
     return true;
 }
 

@@ -90,6 +90,17 @@ bool perf_sample_read_stack(struct perf_sample *sample, const struct sample_form
 /* Whether RECORD, a SAMPLE of FORMAT, ends in front of the end of its stack, read as above. */
 bool perf_sample_is_broken(const struct sample_format *format, const struct perf_record *record);
 
+/* Whose a sample is, and where and when it was taken. */
+struct sample_place {
+    uint32_t pid, tid;
+    uint64_t ip, time_ns; /* 0: it has none */
+    bool has_ip, has_time;
+};
+
+/* Returns false if RECORD is not a SAMPLE, or does not say whose it is. */
+bool perf_record_sample_place(const struct perf_file *file, const struct perf_record *record,
+                              struct sample_place *place);
+
 /* The process and address of a sample (IP NULL: not wanted). Returns false if RECORD is not a
  * SAMPLE, or does not contain them. */
 bool perf_record_sample(const struct perf_file *file, const struct perf_record *record,
