@@ -4,6 +4,7 @@
 #define PERFJIT_TEST_SPACE_WORLD_H
 
 #include "injector/arrays/array.h"
+#include "injector/arrays/number_sort.h"
 #include "injector/history/timeline/timeline.h"
 #include "injector/unwind/addresses/address_space.h"
 
@@ -98,8 +99,10 @@ static inline void drop_record(size_t process, uint64_t offset)
 /* The last step: nothing may be added then. */
 static inline void begin_source(void)
 {
-    for (size_t i = 0; i < processes.count; i++)
+    for (size_t i = 0; i < processes.count; i++) {
         timelines[i].log = &processes.items[i].log;
+        number_sort(timelines[i].dropped, timelines[i].dropped_count, sizeof(uint64_t));
+    }
     assert_int_equal(space_source_begin(&source, &records, &processes, timelines), 0);
 }
 

@@ -36,14 +36,6 @@ void history_part_end(struct history_part *part)
 
 /* ---- Mappings ---- */
 
-static bool is_dropped(const struct history_part *part, const struct recorded_map *map)
-{
-    const struct timeline *timeline = part->timeline;
-    size_t at, count = timeline ? timeline->dropped_count : 0;
-    array_bisect(at, count, timeline->dropped[at] < map->record.offset);
-    return at < count && timeline->dropped[at] == map->record.offset;
-}
-
 /* If there is a function in it. */
 static bool may_be_arena(const struct history_part *part, const struct perf_map *map)
 {
@@ -122,7 +114,7 @@ static void show(struct address_history *history, uint64_t start, uint64_t end,
 static void show_map(struct address_history *history, const struct history_part *part,
                      const struct recorded_map *map)
 {
-    if (is_dropped(part, map) || jit_dump_has_name(map->map.filename))
+    if (timeline_drops(part->timeline, map->record.offset) || jit_dump_has_name(map->map.filename))
         return;
     bool moved = map->text && !part->timeline;
     bool memory = !moved && (perf_map_is_memory(&map->map) || may_be_arena(part, &map->map));

@@ -566,6 +566,13 @@ int timeline_play(struct timeline *timeline, const struct jit_process *process,
     return result ? report_failure(findings, "out of memory") : 0;
 }
 
+bool timeline_drops(const struct timeline *timeline, uint64_t offset)
+{
+    size_t at, count = timeline ? timeline->dropped_count : 0;
+    array_bisect(at, count, timeline->dropped[at] < offset);
+    return at < count && timeline->dropped[at] == offset;
+}
+
 void timeline_free(struct timeline *timeline)
 {
     for (size_t i = 0; timeline->inheritances && i < timeline->inheritance_count; i++)

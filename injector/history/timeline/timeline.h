@@ -28,6 +28,10 @@ int timeline_play(struct timeline *timeline, const struct jit_process *process,
                   const struct timeline *parent, size_t *inherited_count,
                   const uint64_t *sample_times_ns, size_t sample_count, struct findings *findings);
 
+/* Whether the map record at OFFSET of the recording is left out; TIMELINE may be NULL: then none
+ * is. */
+bool timeline_drops(const struct timeline *timeline, uint64_t offset);
+
 void timeline_free(struct timeline *timeline);
 
 #endif

@@ -60,28 +60,9 @@ void space_source_free(struct space_source *source)
 
 /* ---- A life ---- */
 
-static int compare_offsets(const void *left, const void *right)
-{
-    const uint64_t *a = left, *b = right;
-    return *a < *b ? -1 : *a > *b;
-}
-
 static const struct timeline *timeline_of(const struct address_space *space)
 {
     return space->process == SIZE_MAX ? NULL : &space->source->timelines[space->process];
-}
-
-static int copy_dropped(struct address_space *space)
-{
-    const struct timeline *timeline = timeline_of(space);
-    space->dropped_count = timeline ? timeline->dropped_count : 0;
-    space->dropped = malloc((space->dropped_count + 1) * sizeof *space->dropped);
-    if (!space->dropped)
-        return -1;
-    if (space->dropped_count)
-        memcpy(space->dropped, timeline->dropped, space->dropped_count * sizeof *space->dropped);
-    qsort(space->dropped, space->dropped_count, sizeof *space->dropped, compare_offsets);
-    return 0;
 }
 
 /* Take over all that SPACE and its ancestors have, the eldest first. */
@@ -108,20 +89,11 @@ int address_space_begin(struct address_space *space, const struct space_source *
                                     .depth = parent ? parent->depth + 1 : 0};
     space->maps = process_life_maps(source->records, lived->pid, lived->begin, lived->next,
                                     &space->map_count);
-    if (copy_dropped(space))
-        return -1;
     if (space->depth < MOST_ASKED)
         return 0;
     space->depth = 0;
     space->parent = NULL;
     return copy_all(&space->map, parent);
-}
-
-static bool is_dropped(const struct address_space *space, const struct recorded_map *map)
-{
-    return space->dropped_count &&
-           bsearch(&map->record.offset, space->dropped, space->dropped_count,
-                   sizeof *space->dropped, compare_offsets);
 }
 
 /* Give [START, END) to VALUE: the event that is being played does it. */
@@ -142,7 +114,8 @@ static int set_owner(struct address_space *space, uint64_t start, uint64_t end, 
 
 static int play_map(struct address_space *space, const struct recorded_map *map)
 {
-    if (is_dropped(space, map) || jit_dump_has_name(map->map.filename))
+    if (timeline_drops(timeline_of(space), map->record.offset) ||
+        jit_dump_has_name(map->map.filename))
         return 0;
     /* A timeline knows whether memory of a process with JIT code is moved text. */
     const struct recorded_map *owner = map->text && space->process == SIZE_MAX ? map->text : map;
@@ -206,6 +179,4 @@ uint64_t address_space_since(const struct address_space *space, uint64_t addr)
 void address_space_end(struct address_space *space)
 {
     address_map_free(&space->map);
-    free(space->dropped);
-    space->dropped = NULL;
 }

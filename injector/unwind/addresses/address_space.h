@@ -47,8 +47,6 @@ struct address_space {
     struct address_map map;
     const struct recorded_map *maps; /* of this life, by time */
     size_t map_count, next_map, next_change;
-    uint64_t *dropped; /* the timeline's, ascending */
-    size_t dropped_count;
     unsigned depth;
     uint64_t version; /* counts the played events */
     /* The version since which the blocks with this remainder, and large ranges, are as they are. */
