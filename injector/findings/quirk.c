@@ -191,7 +191,7 @@ bool quirk_is_usual(enum quirk quirk)
     return quirk == QUIRK_UNWIND_EMPTY || quirk == QUIRK_LINES_BIASED ||
            quirk == QUIRK_FILES_OVERWRITTEN ||                              /* V8 */
            quirk == QUIRK_TID_IMPOSSIBLE || quirk == QUIRK_LINES_OUTSIDE || /* Erlang */
-           quirk == QUIRK_FRAME_NO_END;                                     /* CPython 3.13 */
+           quirk == QUIRK_FRAME_NO_END || quirk == QUIRK_ELF_MACHINE;       /* CPython 3.13 */
 }
 
 void quirk_print_all(FILE *stream)
