@@ -1,5 +1,5 @@
-/* What perfjit record decides before it runs anything: what a command is, what it is told, which
- * event is sampled; and what a recording says while it grows, and which files are the run's. */
+/* The decisions of perfjit record before it runs anything: the kind of a command, its switches, the
+ * event.  Then the reading of a recording that grows, and the choice of the run's files. */
 #include "injector/recording/host/event_choice.h"
 #include "injector/run/program/program.h"
 #include "injector/run/record/growing_recording.h"
@@ -52,6 +52,19 @@ static void test_environment(void **state)
     assert_set(&environment, "PHP_INI_SCAN_DIR", "/run/settings/php-first::/run/settings/php-last");
     runtime_environment_free(&environment);
     assert_string_equal(getenv("NODE_OPTIONS"), "--perf-prof --stack-trace-limit=7");
+}
+
+/* It can be copied into a shell. */
+static void test_a_value_with_a_space_is_told_in_quotes(void **state)
+{
+    struct runtime_environment environment;
+    (void)state;
+    unsetenv("ERL_FLAGS");
+    begin(&environment, false);
+    runtime_environment_add(&environment, runtime_named("erl"));
+    assert_set(&environment, "ERL_FLAGS", "+JPperf true");
+    assert_string_equal(environment.told, "ERL_FLAGS='+JPperf true'");
+    runtime_environment_free(&environment);
 }
 
 static void test_own_values(void **state)
@@ -626,6 +639,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_environment),
+        cmocka_unit_test(test_a_value_with_a_space_is_told_in_quotes),
         cmocka_unit_test(test_own_values),
         cmocka_unit_test(test_argument),
         cmocka_unit_test(test_own_argument),

@@ -177,8 +177,9 @@ static void tell(struct runtime_environment *environment, const char *variable, 
     } else if (value) {
         bytes = asprintf(&told, "%.*s'%s %s'", (int)(value - before), before, value, text);
     } else {
-        bytes = asprintf(&told, "%s%s%s%s%s", before, *before ? " " : "", variable ? variable : "",
-                         variable ? "=" : "", text);
+        const char *quote = variable && strchr(text, ' ') && !strchr(text, '\'') ? "'" : "";
+        bytes = asprintf(&told, "%s%s%s%s%s%s%s", before, *before ? " " : "",
+                         variable ? variable : "", variable ? "=" : "", quote, text, quote);
     }
     if (bytes < 0) {
         environment->no_memory = true;
