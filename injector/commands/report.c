@@ -305,7 +305,16 @@ static void put_unknown_callers(const struct view_input *input)
                100 * (double)unknown / (double)input->totals.all);
 }
 
-/* What the runtime did for the program, where it shows. */
+/* perfjit's agent in a JVM, with what it calls. */
+static enum frame_word agent_word(const struct call_profile *profile,
+                                  const struct call_frame *frame)
+{
+    return strcmp(call_profile_string(profile, frame->module), "libperfjit-java.so") == 0
+               ? FRAME_SAYS_YES
+               : FRAME_SAYS_NOTHING;
+}
+
+/* What the runtime did for the program, where it shows; and perfjit, which is not the program's. */
 static void put_activities(const struct view_input *input)
 {
     const struct call_profile *profile = &input->profile;
@@ -323,6 +332,11 @@ static void put_activities(const struct view_input *input)
         if (share < LEAST_SHOWN)
             continue;
         printf("%s%.1f %% %s", before, 100 * share, activity_name((enum activity)i));
+        before = ", ";
+    }
+    const double agent = (double)count_stacks(input, agent_word, false) / (double)input->totals.all;
+    if (agent >= LEAST_SHOWN) {
+        printf("%s%.1f %% perfjit's agent", before, 100 * agent);
         before = ", ";
     }
     if (*before == ',')

@@ -70,6 +70,7 @@ sound() { # NAME: every sample in JIT code has a name
     grep -E 'jit inlined.* Work.inner\(long, int\).*Work.java:3|inlined.*long Work.inner\(long, int\) \(Work.java:3' report || complain "$(cat report)"
     grep -E 'tier[34].*Work\.' report || complain "$(cat report)"
     ! grep -E 'Lambda.*0x' report || complain "$(cat report)"
+    grep -qE "^in the runtime: .*[0-9] % perfjit's agent$" report || complain "$(tail -3 report)"
 }
 
 @test "names are those of the JVM's own perf map, which has no code that the dump has not" {
