@@ -37,10 +37,13 @@ static void report_sources(struct report *report, const struct jit_process *proc
     report_close_array(report);
 }
 
-static void report_processes(struct report *report, const struct census_question *question)
+/* An injected recording has no markers of dumps, but a perf map may still be there: beside counts
+ * of that time, the list would have only a part of what gave the names. */
+static void report_processes(struct report *report, const struct census_question *question,
+                             const struct sample_census *census)
 {
     const struct jit_processes *processes = question->processes;
-    bool any = processes->count > 0;
+    bool any = processes->count > 0 && !census->is_kept;
     report_open_array(report, "processes", any ? "processes with JIT code" : NULL);
     for (size_t i = 0; any && i < processes->count; i++) {
         const struct jit_process *process = &processes->items[i];
@@ -234,7 +237,7 @@ int recording_report(struct report *report, const struct census_question *questi
     char *moved = injected_image_moved(question->records, question->root);
     int result = report_chains(report, chains);
     report_samples(report, census);
-    report_processes(report, question);
+    report_processes(report, question, census);
     report_unknown(report, census);
     report_findings(report, findings);
     report_lacks(report, losses, &chains->cuts);

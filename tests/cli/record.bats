@@ -253,6 +253,9 @@ silent_answers() {
     run --separate-stderr perfjit record --keep node work.js
     exits 0
     ls perfjit.recording jit-*.dump
+    perfjit check >text # the map is there, but most names are the dump's
+    ! grep -A 2 "processes with JIT code" text || complain "$(cat text)"
+    grep "injected already" text || complain "$(cat text)"
     rm -f /tmp/perf-"$(ls jit-*.dump | tr -dc 0-9)".map
     "$BUILD/perfjit" inject -q -i perfjit.recording -o again.data
     says "kept: perfjit.recording"
