@@ -63,8 +63,8 @@
  * Fork: a child that adds, moves or unloads code gets a dump of its own in the same directory,
  * jitdump-PID/jit-PID.dump with its own pid.  Its code indices continue from the parent's at the
  * fork.  The parent's dump is not touched.  A child that shares its parent's memory (vfork) is not
- * supported.  Nor is a child that a signal handler forked, if it returns from the handler into a
- * call that this had interrupted: it must end in the handler, by exec or _exit.
+ * supported.  A child that a signal handler forked must end in the handler, by exec or _exit, if
+ * the handler had interrupted a call: it may not return into that call.
  *
  * Exec: the dump is left as if the process had been killed.
  *
@@ -478,20 +478,20 @@ static inline int jitdump_unload_code(struct jitdump *dump, uint64_t code_index,
  *
  * perfjit attach PID and perfjit record -p PID request a dump; perfjit detach PID requests its end.
  * The next jitdump_poll of any thread serves the request.  Users who may read /proc/PID/fd can send
- * requests: root and the process's own user.  Who asks is looked at when the request is served: one
- * of anybody else is refused, also if he could write to the page when he had other rights.  A child
- * that was forked and then dropped its rights can't write to its parent's page.  A request may name
- * a directory.  The dump is created in it as jitdump_open describes.
+ * requests: root and the process's own user.  The sender's rights are checked when the request is
+ * served.  A sender who has lost them since is refused.  A child that was forked and then dropped
+ * its rights can't write to its parent's page.  A request may name a directory.  The dump is
+ * created in it as jitdump_open describes.
  *
  * Such a process has one more page of memory and one more descriptor (above 2, close-on-exec), but
  * no file, thread or signal.  In a sandbox that refuses memfd_create, and without /proc, the
  * descriptor is missing.  Then only users who may trace the process, by ptrace, can send requests.
  */
 
-/* jitdump_poll calls this function to add all code that is alive, by jitdump_add_code on DUMP, with
- * all that is told of it: a runtime that can be asked keeps the lines, inlined calls and unwind
- * tables of live code for that, or what they are made from.  It must return, and must not fork.  It
- * may call every function except jitdump_open and jitdump_close; a jitdump_poll in it does nothing.
+/* jitdump_poll calls this function, which adds all live code by jitdump_add_code on DUMP, with its
+ * lines, inlined calls and unwind tables.  So a runtime with this function keeps these of live
+ * code, or the data that they are made from.  The function must return, and must not fork.  It may
+ * call every function except jitdump_open and jitdump_close; a jitdump_poll in it does nothing.
  *
  * If it is left by an exception or a longjmp, or if its thread ends, the dump stays open, and the
  * request is never answered.  The next request is served by a jitdump_poll of the same thread, at
@@ -554,8 +554,8 @@ JITDUMP_API int jitdump_is_on(const struct jitdump *dump);
  *     handle(request);
  *     jitdump_span_end(spans, begin_ns, "GET /users"); // profile: perfjit report --span 'GET *'
  *
- * A program says what it did when, in a text file that samply reads, too: a line for each span, of
- * begin and end on CLOCK_MONOTONIC in ns, and the name.  A dump is not needed. */
+ * A program writes the times of its work to a text file, which samply reads, too.  Each span is one
+ * line: its begin and end on CLOCK_MONOTONIC in ns, and its name.  A dump is not needed. */
 
 /* An open file of spans.  Opaque; NULL means disabled, and every function accepts it. */
 struct jitdump_spans;

@@ -147,11 +147,11 @@ PERFMAP_API int perfmap_add_on(struct perfmap *map, uint64_t addr, uint64_t size
  * another call.  Signals: a signal handler may call this, even if it interrupted another call.
  * Only the first call in a forked child must not be in a handler, because it allocates memory.
  *
- * Fork: a child that adds gets a map of its own, perf-<child pid>.map in the same directory, and
- * the parent's is not touched, except by the line of a call that a signal handler interrupted to
- * fork.  While one thread of the child creates the map, others wait, at most 0.1 s and once in the
- * child's life.  If that thread is stopped, they return -EAGAIN.  Between vfork and exec the line
- * goes to the parent's map.
+ * Fork: a child that adds gets a map of its own, perf-<child pid>.map in the same directory.  The
+ * parent's map is not touched, with one exception: if a signal handler forks, the call that it
+ * interrupted may write its line there.  While one thread of the child creates the map, others
+ * wait, at most 0.1 s and once in the child's life.  If that thread is stopped, they return
+ * -EAGAIN.  Between vfork and exec the line goes to the parent's map.
  *
  * Stack: less than 1.5 KiB; 5.5 KiB for names over 300 bytes; 2 KiB more for the first call in a
  * forked child.  In a program linked statically with the library but without -z now, the first

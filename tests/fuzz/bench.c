@@ -1,5 +1,5 @@
-/* What perfjit bench keeps, as perfjit diff reads it: behind a byte of 0 the list of a bench, of 1
- * a run's file, of 2 the body of one, which zstd's checksum would keep from most inputs. */
+/* perfjit diff reads what perfjit bench keeps.  The first byte is 0 for the list of a bench, 1 for
+ * a run's file, 2 for the body of one, which zstd's checksum would hide from most inputs. */
 #include "injector/compare/kept_runs/bench_balance.h"
 #include "injector/profile/profile_totals.h"
 #include "injector/profile/run_file.h"

@@ -1,5 +1,6 @@
-/* What perfjit diff makes of runs that anybody may have written: a byte of options, then the body
- * of a run's file, whose samples are those of eight or twelve runs, of each side others. */
+/* perfjit diff reads runs that anybody may have written.  The input is a byte of options, then the
+ * body of a run's file.  Its samples become eight or twelve runs, with different ones on each side.
+ */
 #include "injector/compare/diff_json.h"
 #include "injector/compare/diff_markdown.h"
 #include "injector/compare/diff_page.h"

@@ -1,5 +1,5 @@
-/* What perfjit diff says of runs that are made here: sums, states and moves, activities, what is
- * warned of, and each form with names that mean something in it. */
+/* The report of perfjit diff on runs that are made here: sums, states and moves, activities and
+ * warnings.  Each form also gets names that mean something in it. */
 #include "injector/compare/diff_page.h"
 #include "injector/compare/diff_text.h"
 #include "injector/compare/two_programs.h"

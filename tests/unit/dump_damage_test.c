@@ -2,8 +2,8 @@
  * flipped: every function in front of the damage is there, and the damage is told.  So is every
  * function behind it, unless an id or a size is damaged.
  *
- * What can't be told is what the format has no second copy of: a time, an address, an id of a
- * process, a name and code are what they are.  `checked` says for each byte which it is. */
+ * Some damage can't be noticed, as the format has no second copy: of a time, an address, an id of a
+ * process, a name and code.  `checked` says for each byte which it is. */
 #include "injector/log/code/log_reader.h"
 
 #include "jitdump/cfi.h"

@@ -152,8 +152,8 @@ static int unload_of_crowd(struct jitdump *dump, uint32_t number, uint64_t index
                                CROWD_BYTES);
 }
 
-/* What is in the dump at its end: every function that was recorded and stays, and none of those
- * that were unloaded before the last ones were added. */
+/* At its end the dump has every function that was recorded and stays.  It has none that was
+ * unloaded before the last ones were added. */
 static void check_crowd(const uint64_t indices[CROWD])
 {
     static bool there[2 * CROWD + LATER];

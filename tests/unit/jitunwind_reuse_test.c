@@ -1,5 +1,5 @@
-/* What an arena has room for: after functions were removed as much as before, for functions of any
- * size; and an arena takes memory only for what is used. */
+/* The room of an arena: after functions were removed it is as large as before, for functions of any
+ * size.  An arena takes memory only as it is used. */
 #include "jitdump/format/byte_sink.h"
 #include "jitunwind/arena_list.h"
 #include "jitunwind/frames/read_marks.h"

@@ -186,8 +186,8 @@ static void test_a_sample_that_is_cut_between_its_address_and_its_thread(void **
     perf_file_close(&file);
 }
 
-/* What the short ways to the first fields of a sample find is what the reader of all of it finds,
- * in a record of any size, of any of these fields. */
+/* The short ways to the first fields of a sample find the same values as the reader of all fields,
+ * in a record of any size, with any of these fields. */
 static void expect_same_front(const struct perf_file *file, struct perf_record *record,
                               uint16_t size)
 {

@@ -383,8 +383,8 @@ static size_t whole_features(const struct line *line, size_t size)
     return whole;
 }
 
-/* Make LINE's profile what is left of it when it is cut after SIZE bytes: the records that are
- * whole, and the features that are, if all of their table is there. */
+/* Cut LINE's profile after SIZE bytes.  Whole records stay, and whole features if all of their
+ * table is there. */
 static void cut_line(struct line *line, size_t size)
 {
     struct profile_builder *records = &line->records;

@@ -220,8 +220,8 @@ static void test_one_change_among_many_functions(void **state)
     assert_in_range(found, TURNS * 8 / 10, TURNS);
 }
 
-/* Where a fifth of the functions differ, q finds more of them than the largest |t|, and of those it
- * finds about one of 20 does not differ. */
+/* A fifth of the functions differ: q finds more of them than the largest |t|.  About one of 20 that
+ * it finds does not differ. */
 static void test_q_is_the_share_of_false_ones(void **state)
 {
     (void)state;

@@ -1,5 +1,5 @@
-/* What pprof is told: which lines a location lists, how long was recorded, and a file that grows
- * with what is in it, however deep calls are inlined in each other. */
+/* The file for pprof: the lines of a location and the length of the recording.  Its size grows with
+ * its contents, however deep calls are inlined in each other. */
 #include "injector/profile/export/export_format.h"
 #include "jitdump/format/byte_cursor.h"
 

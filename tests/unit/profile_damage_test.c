@@ -1,9 +1,9 @@
 /* A recording that is cut at each of its bytes, and one in which each of its bits is flipped: the
  * samples and mappings in front of the damage are there, and the damage is told.
  *
- * What can't be told: a record says its own size and no more.  A flip in its type, its misc or its
- * body makes another record of it, and so does one in an attribute that says how records are laid
- * out, and in the bits that say which features there are. */
+ * Some damage can't be noticed: a record says its own size and no more.  A flip in its type, its
+ * misc or its body makes another record of it.  A flip in an attribute changes the layout of
+ * records.  A flip in the bits of the features adds or hides one. */
 #include "injector/recording/perf_data/perf_input.h"
 #include "injector/recording/records.h"
 

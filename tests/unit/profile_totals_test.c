@@ -1,5 +1,5 @@
-/* Self and total of functions, their callers and what they call, against a model that looks at each
- * sample alone: profiles made at random, in which functions call themselves, and each other. */
+/* Self and total of functions, their callers and callees, against a model that looks at each sample
+ * alone.  The profiles are made at random: functions call themselves, and each other. */
 #include "injector/profile/profile_calls.h"
 
 #include <setjmp.h>

@@ -94,8 +94,9 @@ static void test_addresses_that_are_added(void **state)
 
 #define FAR UINT64_C(0x7f0000001000)
 
-/* What the samples of processes 7 and 8 carry: an address where the instruction was, one in an
- * aligned word, and by 8 two that are not: a short one, and one of 64 bits across two words. */
+/* The samples of processes 7 and 8 have two addresses: that of the instruction, and one in an
+ * aligned word.  Those of 8 have two unaligned ones: a short one, and one of 64 bits across two
+ * words. */
 static void read_lives(struct sampled_addresses *set, bool by_life)
 {
     struct process_life items[] = {{.pid = 7, .next = {UINT64_MAX, UINT64_MAX}},

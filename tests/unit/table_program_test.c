@@ -280,10 +280,10 @@ static int add_widening(struct jitunwind *arena, uint64_t addr, uint64_t bytes, 
 
 enum { CHANGE = 20 };
 
-/* How far above the stack pointer the CFA is if register 16 is where that changes, behind CODE and
- * AT bytes behind the begin of two pages; the stack pointer is SP, and BELOW, unless it is 0,
- * stands where a call leaves its return address.  Code in another page than that byte can't be
- * read. */
+/* The distance from the stack pointer to the CFA.  Register 16 is at the place where it changes:
+ * behind CODE, and AT bytes behind the begin of two pages.  The stack pointer is SP.  BELOW, unless
+ * it is 0, stands where a call leaves its return address.  Code in another page than that byte
+ * can't be read. */
 static uint64_t distance(const void *code, size_t code_bytes, size_t at, uint64_t sp,
                          uint64_t below)
 {
