@@ -419,6 +419,23 @@ static bool gate_closes(const struct diff_options *options, const struct verdict
     return options->fail_slower && verdicts_regress(verdicts, options->fail_share);
 }
 
+/* A gate that closes has its reason on the terminal, too, if the text goes elsewhere. */
+static void say_why(const struct diff_options *options, const struct diff_report *report)
+{
+    char *head = NULL;
+    size_t bytes;
+    const char *text = options->forms[FORM_TEXT];
+    if (options->request.quiet || (text && strcmp(text, "-") == 0))
+        return;
+    FILE *stream = open_memstream(&head, &bytes);
+    if (!stream)
+        return;
+    diff_report_put_head(stream, report);
+    if (fclose(stream) == 0)
+        fprintf(stderr, "perfjit: --fail-on: status 4: %.*s\n", (int)strcspn(head, "\n"), head);
+    free(head);
+}
+
 /* "old.bench", "old.bench, then new.bench", or how many recordings. */
 static char *title_of(const struct diff_options *options)
 {
@@ -450,6 +467,8 @@ static int report_on(struct diff_options *options, struct run_set *set,
                                                     : event->name;
     result = result || write_forms(options, &report, findings);
     *closes = !result && gate_closes(options, &report.verdicts);
+    if (*closes)
+        say_why(options, &report);
     diff_report_free(&report);
     free(title);
     return result;

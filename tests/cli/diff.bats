@@ -130,10 +130,16 @@ END
 @test "the report is written, then --fail-on decides the status" {
     run perfjit diff -q --fail-on regression:2% -o gate --markdown gate.md --json gate.json --html gate.html --base base? --new new?
     [ "$status" = 4 ]
+    [ -z "$output" ]
     grep -q ^slower gate
     grep -q '^### slower' gate.md
     jq -e '.total.verdict == "slower"' gate.json >/dev/null
     grep -q '</html>' gate.html
+    run perfjit diff --fail-on regression:2% -o gate --base base? --new new?
+    [ "$status" = 4 ]
+    grep -qxF "perfjit: --fail-on: status 4: $(head -n 1 gate)" <<<"$output" || complain "$output"
+    perfjit diff --fail-on regression:2% --base base? --new new? 2>said || [ $? = 4 ]
+    ! grep fail-on said || complain "the text is there already"
     run perfjit diff -q --fail-on regression:2% --json /dev/full --base base? --new new?
     [ "$status" = 1 ]
     perfjit diff -q --fail-on regression:2% --fail-on unknown --base new? --new base?
