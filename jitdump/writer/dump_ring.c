@@ -437,16 +437,19 @@ static int rewrite(struct dump_ring *ring, struct dump_body *body, const void *t
     return error;
 }
 
+/* Not a negative errno: nothing was tried, so nobody knows whether there is room. */
+enum { TOO_SOON = 1 };
+
 /* The whole ring is read for this: what may have to be repeated soon takes a tenth of the time at
- * most.  Not before *AGAIN_NS, which is set.  What takes longer than the bytes explain was waiting
- * for a processor: on a busy machine functions would be lost for seconds. */
+ * most.  TOO_SOON before *AGAIN_NS, which is set.  What takes longer than the bytes explain was
+ * waiting for a processor: on a busy machine functions would be lost for seconds. */
 static int rewrite_seldom(struct dump_ring *ring, struct dump_body *body, const void *tail,
                           size_t tail_bytes, uint64_t wanted, uint64_t *again_ns)
 {
     enum { PAUSE_FACTOR = 10, MOST_NS_PER_BYTE = 10 };
     uint64_t start_ns = jd_clock_now(false);
     if (start_ns < *again_ns)
-        return -EFBIG;
+        return TOO_SOON;
     int error = rewrite(ring, body, tail, tail_bytes, wanted);
     uint64_t end_ns = jd_clock_now(false), took_ns = end_ns - start_ns;
     if (took_ns > MOST_NS_PER_BYTE * ring->segment_bytes)
@@ -463,6 +466,8 @@ static int make_room(struct dump_ring *ring, struct dump_body *body, size_t coun
         if (ring->refused_bytes && count >= ring->refused_bytes)
             return -EFBIG;
         error = rewrite_seldom(ring, body, NULL, 0, room_wanted(ring, count), &ring->full_until_ns);
+        if (error == TOO_SOON)
+            return -EFBIG;
         if (!error)
             ring->full_until_ns = 0;
     }
@@ -487,6 +492,8 @@ int jd_ring_add_with_effect(struct dump_ring *ring, struct dump_body *body, cons
     if (!ring->segment_bytes || count == ring->refused_tail_bytes)
         return -EFBIG;
     int error = rewrite_seldom(ring, body, groups, count, room_wanted(ring, 0), &ring->again_ns);
+    if (error == TOO_SOON)
+        return -EFBIG;
     if (error == -EFBIG)
         ring->refused_tail_bytes = count;
     else if (!error)

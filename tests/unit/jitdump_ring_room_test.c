@@ -246,6 +246,19 @@ static void test_a_rewrite_that_waited_is_tried_again_soon(void **state)
     remove_dump(path);
 }
 
+/* What came before the ring may be rewritten again was not looked at: it may fit then. */
+static void test_what_was_not_tried_is_not_refused(void **state)
+{
+    struct dump_ring ring;
+    struct dump_body body = {.end = jd_ring_begin(&ring, RING_BYTES, 0)};
+    (void)state;
+    ring.full_until_ns = ring.again_ns = UINT64_MAX;
+    assert_int_equal(jd_ring_add(&ring, &body, NULL, 100, false), -EFBIG);
+    assert_int_equal(ring.refused_bytes, 0);
+    assert_int_equal(jd_ring_add_with_effect(&ring, &body, NULL, 100), -EFBIG);
+    assert_int_equal(ring.refused_tail_bytes, 0);
+}
+
 /* ---- The environment ---- */
 
 static int open_by(const char *perfjit, struct jitdump **dump)
@@ -324,6 +337,7 @@ int main(void)
                                         remove_dir),
         cmocka_unit_test_setup_teardown(test_an_unmapped_ring_that_was_full_goes_on, make_dir,
                                         remove_dir),
+        cmocka_unit_test(test_what_was_not_tried_is_not_refused),
         cmocka_unit_test_setup_teardown(test_functions_in_pieces, make_dir, remove_dir),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
