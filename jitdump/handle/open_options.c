@@ -62,27 +62,28 @@ static int environment_ring(uint64_t *bytes)
     return *bytes < JD_RING_LEAST_BYTES ? -1 : 1;
 }
 
-static int read_ring(struct dump_kind *kind, const struct jitdump_options *options,
-                     struct first_error *error)
+static void read_ring(struct dump_kind *kind, const struct jitdump_options *options)
 {
-    int in_environment = environment_ring(&kind->max_bytes);
+    bool in_environment = environment_ring(&kind->max_bytes) > 0;
     kind->ring = in_environment || options->flags & JITDUMP_RING;
     if (!in_environment)
         kind->max_bytes = options->max_bytes;
-    return in_environment >= 0 ? 0
-                               : jd_error_keep(error, -EINVAL,
-                                               "PERFJIT: after ring= comes the size of the dump, "
-                                               "4M or more: PERFJIT=dump,ring=64M");
 }
 
 int jd_options_check_words(struct first_error *error)
 {
     size_t length;
+    uint64_t ring_bytes;
     const char *word = environment_unknown(&length);
-    if (!word)
+    bool wrong_ring = environment_ring(&ring_bytes) < 0;
+    if (!word && !wrong_ring)
         return 0;
     if (!error)
         return -EINVAL;
+    if (!word)
+        return jd_error_keep(error, -EINVAL,
+                             "PERFJIT: after ring= comes the size of the dump, 4M or more: "
+                             "PERFJIT=dump,ring=64M");
     return jd_error_keep(
         error, -EINVAL,
         "PERFJIT: \"%.*s\" is no word that this version knows: attach, check, dump, "
@@ -139,9 +140,7 @@ int jd_options_kind(struct dump_kind *kind, const struct jitdump_options *option
     kind->elf_mach = options->elf_mach ? options->elf_mach : this_programs_elf_mach();
     kind->counter = options->flags & JITDUMP_TSC;
     kind->unmapped = options->flags & JITDUMP_UNMAPPED || environment_has("unmapped");
-    int result = read_ring(kind, options, error);
-    if (result)
-        return result;
+    read_ring(kind, options);
     if (kind->counter && !jd_clock_has_counter())
         return jd_error_keep(error, -EOPNOTSUPP,
                              "JITDUMP_TSC: this machine has no such counter; leave it out, and "

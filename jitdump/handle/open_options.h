@@ -13,8 +13,8 @@
  * case. */
 int jd_options_read(struct jitdump_options *options, const struct jitdump_options *given);
 
-/* Returns 0, or -EINVAL if PERFJIT has a word that nobody knows; kept in ERROR unless that is NULL.
- */
+/* Returns 0, or -EINVAL if PERFJIT has a word that nobody knows, or a ring= without a size; kept in
+ * ERROR unless that is NULL. */
 int jd_options_check_words(struct first_error *error);
 
 /* Whether a dump is wanted from the start. */

@@ -295,8 +295,11 @@ static void test_environment(void **state)
         assert_int_equal(jitdump_close(dump), 0);
         remove_dump(path);
     }
-    assert_int_equal(open_by("ring=1", &dump), 0);
+    assert_int_equal(open_by("ring=4M,map", &dump), 0); /* no dump is asked for */
     assert_null(dump);
+    assert_int_equal(open_by("ring=1", &dump), -EINVAL);
+    assert_non_null(strstr(jitdump_error(dump), "ring="));
+    jitdump_close(dump);
 }
 
 static void test_options(void **state)
