@@ -56,9 +56,14 @@ static size_t name_length(const char *name)
     return NAME_MAX_BYTES;
 }
 
-static bool is_control(char c)
+/* The size of the control character at TEXT, which a NUL ends; 0: it is none.  Terminals obey
+ * U+0080 to U+009F, too. */
+static size_t control_bytes(const char *text)
 {
-    return (unsigned char)c < 0x20 || c == 0x7f;
+    const unsigned char *at = (const unsigned char *)text;
+    if (at[0] == 0xc2 && at[1] >= 0x80 && at[1] <= 0x9f)
+        return 2;
+    return at[0] < 0x20 || at[0] == 0x7f;
 }
 
 /* Put NUMBER in hex and a blank.  Without printf, which takes a kilobyte of stack.  Returns where
@@ -81,10 +86,13 @@ static size_t format_line(char *line, uint64_t addr, uint64_t size_bytes, const 
 {
     *line++ = '\n';
     char *to = put_number(put_number(line, addr), size_bytes);
-    for (size_t i = 0; i < length; i++)
-        to[i] = is_control(name[i]) ? ' ' : name[i];
-    to[length] = '\n';
-    return (size_t)(to - line) + length + 1;
+    for (size_t i = 0; i < length;) {
+        size_t control = control_bytes(name + i);
+        *to++ = control ? ' ' : name[i];
+        i += control ? control : 1;
+    }
+    *to++ = '\n';
+    return (size_t)(to - line);
 }
 
 /* ---- The handle ---- */

@@ -37,16 +37,23 @@ static char *name_file(const char *dir, uint32_t flags)
     return bytes < 0 ? NULL : path;
 }
 
-/* An earlier file of this process is gone on with; anything else of that name may be a trap. */
+static bool is_own_file(const struct stat *status)
+{
+    return S_ISREG(status->st_mode) && status->st_uid == geteuid() && status->st_nlink == 1;
+}
+
+/* An earlier file of this process is gone on with; anything else of that name may be a trap. Links,
+ * directories, sockets and others' files have errors of their own, and are told as one. */
 static int open_file(const char *path)
 {
     struct stat status;
     int fd = jd_fd_above_standard_streams(
         open(path, O_RDWR | O_CREAT | O_APPEND | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC, FILE_MODE));
-    if (fd < 0)
-        return errno == ELOOP ? -EEXIST : -errno;
-    if (fstat(fd, &status) == 0 && S_ISREG(status.st_mode) && status.st_uid == geteuid() &&
-        status.st_nlink == 1) {
+    if (fd < 0) {
+        const int error = -errno;
+        return lstat(path, &status) == 0 && !is_own_file(&status) ? -EEXIST : error;
+    }
+    if (fstat(fd, &status) == 0 && is_own_file(&status)) {
         if ((status.st_mode & FILE_MODE) != FILE_MODE) /* a umask has taken the owner's rights */
             fchmod(fd, FILE_MODE);
         return fd;
@@ -143,6 +150,16 @@ static char *put_number(char *to, uint64_t value)
     return to;
 }
 
+/* The size of the control character at TEXT, which a NUL ends; 0: it is none.  Terminals obey
+ * U+0080 to U+009F, too. */
+static size_t control_bytes(const char *text)
+{
+    const unsigned char *at = (const unsigned char *)text;
+    if (at[0] == 0xc2 && at[1] >= 0x80 && at[1] <= 0x9f)
+        return 2;
+    return at[0] < ' ' || at[0] == 0x7f;
+}
+
 /* NAME on one line, cut between characters. */
 static char *put_name(char *to, const char *name)
 {
@@ -150,8 +167,11 @@ static char *put_name(char *to, const char *name)
     if (bytes > NAME_BYTES)
         for (bytes = NAME_BYTES; bytes && ((unsigned char)name[bytes] & 0xc0) == 0x80;)
             bytes--;
-    for (size_t i = 0; i < bytes; i++)
-        *to++ = (char)((unsigned char)name[i] < ' ' || name[i] == '\x7f' ? ' ' : name[i]);
+    for (size_t i = 0; i < bytes;) {
+        const size_t control = control_bytes(name + i);
+        *to++ = control ? ' ' : name[i];
+        i += control ? control : 1;
+    }
     *to++ = '\n';
     return to;
 }

@@ -90,6 +90,17 @@ static void cuts_a_long_name_between_characters(void **state)
     free(text);
 }
 
+static void names_have_no_controls(void **state)
+{
+    (void)state;
+    assert_int_equal(
+        jitdump_span_end(spans, jitdump_span_begin(), "x\ny\x1b\x7f\xc2\x85z\xc2\x9bw\xc2\xa0\x9b"),
+        0);
+    char *text = read_text();
+    assert_line(text, 0, UINT64_MAX, "x y   z w\xc2\xa0\x9b");
+    free(text);
+}
+
 static void refuses_what_is_no_span(void **state)
 {
     const uint64_t now = jitdump_span_begin();
@@ -174,6 +185,12 @@ static void goes_on_with_its_file_but_not_through_a_trap(void **state)
     assert_int_equal(mkfifo(path, 0600), 0);
     assert_int_equal(jitdump_spans_open(&second, scratch, JITDUMP_ALWAYS), -EEXIST);
     assert_null(second);
+    unlink(path);
+    assert_int_equal(mkdir(path, 0700), 0);
+    assert_int_equal(jitdump_spans_open(&second, scratch, JITDUMP_ALWAYS), -EEXIST);
+    rmdir(path);
+    assert_int_equal(mknod(path, S_IFSOCK | 0600, 0), 0);
+    assert_int_equal(jitdump_spans_open(&second, scratch, JITDUMP_ALWAYS), -EEXIST);
     unlink(path);
     unlink(other);
 }
@@ -419,6 +436,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         TEST(writes_a_line_for_each_span),
         TEST(cuts_a_long_name_between_characters),
+        TEST(names_have_no_controls),
         TEST(refuses_what_is_no_span),
         TEST(is_off_without_a_word),
         TEST(maps_the_file_of_a_process_or_a_thread),

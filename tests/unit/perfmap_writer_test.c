@@ -119,10 +119,12 @@ static void test_names_are_cleaned(void **state)
     (void)state;
     perfmap_add(map, 1, 2, "a\nb\rc\td\x1b[e\x7f\x01\x1f!");
     perfmap_add(map, 1, 2, "\xc3\xa4\xe2\x82\xac\xff");
+    perfmap_add(map, 1, 2, "x\xc2\x80y\xc2\x9fz\xc2\xa0\x9b\xc2"); /* U+00A0 is none */
     perfmap_add(map, 1, 2, "");
     perfmap_add(map, 1, 2, NULL);
     assert_int_equal(perfmap_close(map), 0);
-    assert_file("1 2 a b c d [e   !\n1 2 \xc3\xa4\xe2\x82\xac\xff\n1 2 [unnamed]\n1 2 [unnamed]\n");
+    assert_file("1 2 a b c d [e   !\n1 2 \xc3\xa4\xe2\x82\xac\xff\n1 2 x y z\xc2\xa0\x9b\xc2\n"
+                "1 2 [unnamed]\n1 2 [unnamed]\n");
 }
 
 /* A name of PLAIN letters and then TAIL comes out KEPT bytes long. */
