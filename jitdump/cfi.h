@@ -35,7 +35,7 @@
  *
  * Errors stick: after the first one the builder ignores further calls, and jitdump_cfi_finish
  * returns it.  A NULL builder counts as one that ran out of memory, so the result of
- * jitdump_cfi_new needs no check either.
+ * jitdump_cfi_new needs no check either.  errno is preserved.
  *
  * Threads: one thread at a time per builder; builders are independent.  Signals: not safe in a
  * handler.

@@ -36,7 +36,9 @@ void *jd_cfi_grow(struct jitdump_cfi *cfi, void *items, size_t *capacity, size_t
     if (items && count <= *capacity)
         return items;
     size_t wanted = count > SIZE_MAX / 2 ? count : count * 2;
+    const int callers_errno = errno;
     void *grown = wanted > SIZE_MAX / item_bytes ? NULL : realloc(items, wanted * item_bytes);
+    errno = callers_errno;
     if (grown)
         *capacity = wanted;
     else
@@ -58,7 +60,9 @@ bool jd_cfi_program_room(struct jitdump_cfi *cfi, size_t bytes)
 
 struct jitdump_cfi *jitdump_cfi_new(enum jitdump_arch arch)
 {
+    const int callers_errno = errno;
     struct jitdump_cfi *cfi = calloc(1, sizeof *cfi);
+    errno = callers_errno;
     if (!cfi)
         return NULL;
     cfi->arch = cfi_arch_of(arch);
@@ -173,7 +177,9 @@ static bool slot_room(struct jitdump_cfi *cfi)
     if (cfi->cie_count < cfi->slot_count / 2)
         return true;
     size_t count = cfi->slot_count ? cfi->slot_count * 2 : 8;
+    const int callers_errno = errno;
     size_t *slots = calloc(count, sizeof *slots);
+    errno = callers_errno;
     if (!slots) {
         jd_cfi_fail(cfi, -ENOMEM, "out of memory");
         return false;

@@ -27,10 +27,12 @@ int jitdump_cfi_check(struct jitdump_cfi *cfi, const void *bytes, uint64_t code_
     if (code_size && !bytes)
         return -EINVAL;
     const struct code_machine *machine = cfi->arch ? jd_code_machine(cfi->arch->arch) : NULL;
+    const int callers_errno = errno;
     int error = jitdump_cfi_finish(cfi, code_size, &unwind);
     if (!error && machine)
         error = jd_tables_check(&check, machine, unwind.data, unwind.unwinding_size,
                                 unwind.eh_frame_hdr_size, bytes, 0, code_size);
+    errno = callers_errno;
     if (error)
         return error;
     say(cfi, &check);

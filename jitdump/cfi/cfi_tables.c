@@ -238,7 +238,9 @@ static struct cfi_kept *add_kept(struct jitdump_cfi *cfi, size_t bytes)
     struct cfi_kept *last = cfi->filling;
     size_t wanted = last ? 2 * last->bytes : KEPT_LEAST_BYTES;
     wanted = bytes > wanted ? bytes : wanted;
+    const int callers_errno = errno;
     struct cfi_kept *kept = malloc(sizeof *kept + wanted);
+    errno = callers_errno;
     if (!kept) {
         jd_cfi_fail(cfi, -ENOMEM, "out of memory");
         return NULL;

@@ -477,7 +477,9 @@ static void test_out_of_memory(void **state)
     (void)state;
     for (size_t i = 0; i < 2; i++) {
         struct jitdump_cfi *cfi = jitdump_cfi_new(JITDUMP_X86_64);
+        errno = 4711;
         jitdump_cfi_escape(cfi, 1, "", sizes[i]);
+        assert_int_equal(errno, 4711);
         assert_error(cfi, 8, -ENOMEM, "out of memory");
     }
 }
