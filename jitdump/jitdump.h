@@ -68,7 +68,9 @@
  *
  * Exec: the dump is left as if the process had been killed.
  *
- * Stack: a call uses less than 4 KiB, and less than 1.5 KiB if it does not write to the file.
+ * Stack: a call uses less than 4 KiB, and less than 1.5 KiB if it does not write to the file.  In a
+ * program linked statically with the library but without -z now, the first calls need another 4 KiB
+ * for the dynamic linker.
  *
  * Signals: not safe in a signal handler.
  * Descriptors: two per dump (one with JITDUMP_UNMAPPED), above 2, close-on-exec.
@@ -265,7 +267,8 @@ struct jitdump_piece_move {
  * - -E2BIG: an option is set that this version does not know.
  *
  * -EINVAL and -E2BIG for OPTIONS, and -EINVAL for a word in PERFJIT, are reported even if PERFJIT
- * does not ask for a dump.
+ * does not ask for a dump.  A PERFJIT with a slash, as scripts keep the path of the command, has no
+ * unknown words.
  *
  * Threads: one thread at a time on the same DUMP.  Since 0.1.0. */
 JITDUMP_API int jitdump_open(struct jitdump **dump, const struct jitdump_options *options);

@@ -243,7 +243,9 @@ struct jitunwind_frame {
  * If it is left by longjmp, out of a handler that interrupted it, memory of functions that are
  * removed afterwards is not used again.
  *
- * Stack: less than 4 KiB.  Threads: any number at once.  Since 0.1.0. */
+ * Stack: less than 4 KiB.  In a program linked statically with the library but without -z now, the
+ * first call needs another 4 KiB for the dynamic linker.  Threads: any number at once.  Since
+ * 0.1.0. */
 JITUNWIND_API size_t jitunwind_backtrace(const void *ucontext, struct jitunwind_frame *frames,
                                          size_t max, uint32_t flags);
 

@@ -331,6 +331,56 @@ END
     [[ $(as_user always) == */here/jitdump-* ]]
 }
 
+@test "the first calls of a program that is bound lazily take 4 KiB more of the stack, and no others do" {
+    cat >lazy.c <<'END'
+#include <jitdump/jitdump.h>
+#include <jitunwind/jitunwind.h>
+#include <perfmap/perfmap.h>
+#include <stdlib.h>
+
+#define CHECK(condition) ((condition) ? (void)0 : abort())
+#include "tests/unit/stack_use.h"
+
+static struct jitdump *dump;
+static struct perfmap *map;
+
+static void open_dump(void) { CHECK(jitdump_open(&dump, NULL) == 0 && dump); }
+static void add_code(void) { CHECK(jitdump_add(dump, "f", "", 1, NULL) == 0); }
+static void close_dump(void) { CHECK(jitdump_close(dump) == 0); }
+static void add_line(void) { CHECK(perfmap_add(map, 1, 2, "f") == 0); }
+
+static void open_map(void)
+{
+    struct perfmap_options options = PERFMAP_OPTIONS_INIT;
+    options.dir = ".";
+    CHECK(perfmap_open(&map, &options) == 0 && map);
+}
+
+static void walk(void)
+{
+    struct jitunwind_frame frames[8];
+    CHECK(jitunwind_backtrace(NULL, frames, 8, 0) > 0);
+}
+
+int main(void)
+{
+    enum { BINDING = 4096 };
+    check_stack(open_dump, 4096 + BINDING, "first jitdump_open");
+    check_stack(add_code, 1536 + BINDING, "first jitdump_add");
+    check_stack(add_code, 1536, "jitdump_add");
+    check_stack(close_dump, 4096 + BINDING, "first jitdump_close");
+    check_stack(open_map, 4096 + BINDING, "first perfmap_open");
+    check_stack(add_line, 1536 + BINDING, "first perfmap_add");
+    check_stack(add_line, 1536, "perfmap_add");
+    check_stack(walk, 4096 + BINDING, "first jitunwind_backtrace");
+    check_stack(walk, 4096, "jitunwind_backtrace");
+    return 0;
+}
+END
+    gcc -D_GNU_SOURCE -O1 -I"$top" -o lazy lazy.c -Wl,-z,lazy "$BUILD"/lib{jitdump,perfmap,jitunwind}.a -pthread
+    PERFJIT=dump,map ./lazy
+}
+
 @test "both libraries whole in one program" {
     sed 's/main(void)/jitdump_main(void)/' hello_jitdump.c >first.c
     cc -I"$root/usr/include" -pthread -o hello first.c hello_perfmap.c -Wl,--whole-archive "$root/usr/lib/libjitdump.a" \
