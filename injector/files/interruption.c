@@ -154,6 +154,11 @@ void interruption_spare_end(const void *bytes)
     struct spare_file spare = spares[i];
     spares[i] = spares[--spare_count];
     free(spare.path);
+    if (spare_count == 0) { /* nothing of it stays for valgrind to find */
+        free(spares);
+        spares = NULL;
+        spare_capacity = 0;
+    }
     if (!spare.shrank)
         return;
     if (array_reserve(cut_files, cut_count, cut_capacity))
