@@ -513,7 +513,7 @@ torture: setup-live
 	@$(MAKE) --no-print-directory tests
 	@$(MAKE) --no-print-directory $(addprefix $(BUILD)/sanitized/,perfjit producers/every_record producers/map_lines) \
 	    BUILD=$(BUILD)/sanitized SANITIZE=address,undefined
-	@BUILD="$(abspath $(BUILD))" TORTURE=$(RUNS) bats tests/cli/torture.bats tests/cli/hostile.bats tests/cli/failing_calls.bats
+	@BUILD="$(abspath $(BUILD))" RECORDINGS=live TORTURE=$(RUNS) bats tests/cli/torture.bats tests/cli/hostile.bats tests/cli/failing_calls.bats
 
 # The writers' threads, forks, opening and closing with ThreadSanitizer.  It knows nothing of forks among threads (it takes
 # the parent's threads for the child's) and can't start threads in such a child: those are left to make check.
