@@ -73,15 +73,21 @@ static inline const struct sample_format *perf_record_format(const struct perf_f
 }
 
 /* One of the first fields of the SAMPLE RECORD, as it was recorded.  Returns false if it has none.
- */
-static inline bool perf_record_front(const struct perf_file *file, const struct perf_record *record,
-                                     enum sample_field field, uint64_t *value)
+ * FORMAT may be NULL. */
+static inline bool perf_record_front_of(const struct sample_format *format,
+                                        const struct perf_record *record, enum sample_field field,
+                                        uint64_t *value)
 {
-    const struct sample_format *format = perf_record_format(file, record);
     if (!format || !format->front[field] || record->size < format->front[field] + 8u)
         return false;
     *value = perf_get_u64(record->bytes + format->front[field]);
     return true;
+}
+
+static inline bool perf_record_front(const struct perf_file *file, const struct perf_record *record,
+                                     enum sample_field field, uint64_t *value)
+{
+    return perf_record_front_of(perf_record_format(file, record), record, field, value);
 }
 
 /* The sample_id at the end of a record that is not a SAMPLE; *FORMAT describes it.  NULL: none. */

@@ -286,15 +286,6 @@ unsigned perf_record_sample_mode(const struct perf_file *file, const struct perf
                                                : record->misc & PERF_MISC_CPUMODE_MASK;
 }
 
-static bool take_front(const struct sample_format *format, const struct perf_record *record,
-                       enum sample_field field, uint64_t *value)
-{
-    const size_t at = format->front[field];
-    const bool has = at && record->size >= at + 8;
-    *value = has ? perf_get_u64(record->bytes + at) : 0;
-    return has;
-}
-
 bool perf_record_sample_place(const struct perf_file *file, const struct perf_record *record,
                               struct sample_place *place)
 {
@@ -303,18 +294,19 @@ bool perf_record_sample_place(const struct perf_file *file, const struct perf_re
     uint64_t ids;
     if (record->type != PERF_RECORD_SAMPLE || !(format = perf_record_format(file, record)))
         return false;
-    place->has_time = take_front(format, record, SAMPLE_TIME, &place->time_ns);
+    *place = (struct sample_place){0};
+    place->has_time = perf_record_front_of(format, record, SAMPLE_TIME, &place->time_ns);
     if (read_off_cpu(file, record, &sample)) {
         place->pid = sample.pid;
         place->tid = sample.tid;
         place->ip = sample.ip;
         return place->has_ip = true;
     }
-    if (!take_front(format, record, SAMPLE_TID, &ids))
+    if (!perf_record_front_of(format, record, SAMPLE_TID, &ids))
         return false;
     place->pid = (uint32_t)ids;
     place->tid = (uint32_t)(ids >> 32);
-    place->has_ip = take_front(format, record, SAMPLE_IP, &place->ip);
+    place->has_ip = perf_record_front_of(format, record, SAMPLE_IP, &place->ip);
     return true;
 }
 
