@@ -627,14 +627,15 @@ tarball:
 	git archive --prefix=perfjit-$(VERSION)/ -o $(BUILD)/perfjit-$(VERSION).tar.gz HEAD
 
 # Debian packages of what is committed, with debian/, in $(BUILD)/deb.  What this make was given is for itself alone.
-# A JDK is large, and needed for the agent for Java alone: without Debian's they are built without the agent.
+# A JDK is large, and needed for the agent for Java alone: without one of Debian's they are built without the agent.
+JDK_PACKAGE = dpkg-query -W -f='$${db:Status-Status} $${Package}, $${Provides}\n' 2>/dev/null | grep -qE '^installed .*(default-jdk|java-sdk)-headless'
 DEB_TREE = $(BUILD)/deb/perfjit-$(VERSION)
 deb:
 	@command -v dpkg-buildpackage >/dev/null || { echo 'make deb: apt-get install build-essential debhelper' >&2; exit 1; }
 	rm -rf $(BUILD)/deb
 	mkdir -p $(DEB_TREE)
 	git archive HEAD | tar -x -C $(DEB_TREE)
-	@profiles=; dpkg-query -W -f='$${db:Status-Status}' default-jdk-headless 2>/dev/null | grep -qx installed || { profiles=-Pnojava; \
+	@profiles=; $(JDK_PACKAGE) || { profiles=-Pnojava; \
 	    echo 'make deb: without the agent for Java: apt-get install default-jdk-headless'; }; \
 	cd $(DEB_TREE) && env -u MAKEFLAGS -u MFLAGS -u MAKELEVEL -u BUILD -u CPPFLAGS -u CFLAGS -u LDFLAGS -u DESTDIR -u PREFIX \
 	    dpkg-buildpackage -us -uc $$profiles

@@ -170,6 +170,44 @@ EOF
     [ -d build/deb ]
 }
 
+# What make deb says, and gives to dpkg-buildpackage, where this package is installed.
+deb_with() { # PACKAGE PROVIDES
+    mkdir dpkg
+    printf '%s\n' "Package: $1" "Provides: $2" 'Status: install ok installed' 'Architecture: all' 'Version: 1' \
+        'Maintainer: nobody <n@example>' 'Description: a package' >dpkg/status
+    DPKG_ADMINDIR=$PWD/dpkg PATH=$PWD/bin:$PATH make_here BUILD="$PWD/build" deb
+    rm -r dpkg
+}
+
+@test "make deb takes any JDK's package, and says when there is none" {
+    mkdir bin
+    printf '#!/bin/sh\necho "built: $*"\n' >bin/dpkg-buildpackage
+    printf '#!/bin/sh\n' | tee bin/git >bin/tar
+    chmod +x bin/*
+    deb_with default-jdk-headless '' | same - <(echo 'built: -us -uc')
+    deb_with openjdk-17-jdk-headless 'java-compiler, java-sdk-headless (= 17)' | same - <(echo 'built: -us -uc')
+    deb_with openjdk-17-jre-headless java-runtime-headless >said
+    grep -q 'without the agent for Java: apt-get install default-jdk-headless' said
+    grep -qx 'built: -us -uc -Pnojava' said
+}
+
+@test "a package that is built without the agent for Java has none, whichever JDK there is" {
+    mkdir -p jdk/include
+    touch jdk/include/jvmti.h
+    export JAVA_HOME=$PWD/jdk
+    # That file is of dpkg-dev.
+    grep -v '^include ' "$top/debian/rules" >rules
+    for profiles in nojava ''; do
+        DEB_BUILD_PROFILES=$profiles make_here -f "$PWD/rules" -n override_dh_auto_build override_dh_auto_install >"commands $profiles"
+        sed -n 's/^dh_auto_build -- //p' "commands $profiles" >goals
+        # shellcheck disable=SC2046 # several words
+        make_here BUILD="$PWD/build" -n $(cat goals) >"build $profiles"
+    done
+    grep -q libperfjit-java.so "commands "
+    grep -q libperfjit-java.so "build "
+    run ! grep libperfjit-java.so "commands nojava" "build nojava"
+}
+
 # bats test_tags=live
 @test "the static command is one file of at most 5 MB, and reads recordings where nothing else is" {
     local place
