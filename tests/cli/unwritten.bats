@@ -9,7 +9,8 @@ load helper
 setup_file() {
     cd "$BATS_FILE_TMPDIR" || return
     cat >logger.c <<'END'
-// logger STREAM COUNT: logs COUNT functions into jit-PID.dump by a stream of stdio, or by a buffer of its own; calls the last, and stays in it.
+// logger STREAM COUNT [call|on]: logs COUNT functions into jit-PID.dump by a stream of stdio, or by a buffer of its own.  Then it calls the
+// last, and stays in it, or it goes on logging, with so much memory that the file grows while that is searched.
 #define _GNU_SOURCE
 #include <fcntl.h>
 #include <signal.h>
@@ -61,7 +62,12 @@ int main(int argc, char **argv)
         log_code(code + 64 * i, sizeof spin, i);
     }
     puts("ready"); fflush(stdout);
-    if (argc > 3) ((void (*)(void))(code + 64 * count))();
+    if (argc > 3 && !strcmp(argv[3], "call")) ((void (*)(void))(code + 64 * count))();
+    if (argc > 3) mmap(NULL, (size_t)1 << 30, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    for (; argc > 3; count++) {
+        log_code(code + 64, sizeof spin, count + 1);
+        for (clock_t began = clock(); clock() - began < CLOCKS_PER_SEC / 3000;) {}
+    }
     pause();
 }
 END
@@ -100,6 +106,15 @@ start() {
             kill -9 $pid
             wait $pid 2>/dev/null || true
         done
+    done
+}
+
+@test "unwritten: of a process that goes on logging while its memory is searched" {
+    start stdio 200 on
+    for _ in 1 2 3; do
+        perfjit check --json "jit-$pid.dump" >json 2>err || true
+        jq -e '.dumps[0] | .names.functions > 200 and .records.cut_bytes == 0' json >/dev/null || complain "$(cat json err)"
+        ! grep -q 'cut short' err || complain "$(cat err)"
     done
 }
 

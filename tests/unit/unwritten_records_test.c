@@ -104,12 +104,15 @@ static void put_stream(uint64_t addr, int number, uint64_t base, uint64_t count)
     put_word(addr + 112, (uint64_t)number);
 }
 
-/* The file has FILE_BYTES of the log: so many bytes and records are found to follow it. */
-static void expect(size_t file_bytes, size_t bytes, uint64_t records)
+typedef int find_records(struct unwritten_records *, const struct jit_dump *,
+                         struct process_memory *);
+
+/* The file has FILE_BYTES of the log: FIND finds so many bytes and records to follow it. */
+static void expect_by(find_records *find, size_t file_bytes, size_t bytes, uint64_t records)
 {
     char cause[256];
     assert_int_equal(jit_dump_view(&dump, "a.dump", log_bytes, file_bytes, cause, sizeof cause), 0);
-    assert_int_equal(unwritten_records_find(&found, &dump, &memory), 0);
+    assert_int_equal(find(&found, &dump, &memory), 0);
     assert_int_equal(found.record_count, records);
     assert_int_equal(found.byte_count, bytes);
     if (records) {
@@ -122,6 +125,11 @@ static void expect(size_t file_bytes, size_t bytes, uint64_t records)
         assert_null(found.bytes);
     }
     free(found.bytes);
+}
+
+static void expect(size_t file_bytes, size_t bytes, uint64_t records)
+{
+    expect_by(unwritten_records_find, file_bytes, bytes, records);
 }
 
 /* ---- A stream ---- */
@@ -243,6 +251,27 @@ static void test_the_memory_of_a_process_with_libjitdump_is_not_searched(void **
     assert_int_equal(reads, 0);
 }
 
+/* The file has grown while the memory was searched. */
+static void test_a_stream_that_was_found_is_read_again(void **state)
+{
+    size_t cut = end_of(4) + 30;
+    int reads = 0;
+    (void)state;
+    put_stream(MEMORY + STREAM, NUMBER, BUFFER, 0);
+    put_stream(MEMORY + STREAM + 256, NUMBER + 1, BUFFER, end_of(8) - cut);
+    memory.file_number = NUMBER;
+    expect_by(unwritten_records_find_again, cut, 0, 0);
+    expect(cut, 0, 0);
+    put_rest(BUFFER, cut, end_of(8) - cut);
+    put_stream(MEMORY + STREAM, NUMBER, BUFFER, end_of(8) - cut);
+    memory.read = count_reads;
+    memory.context = &reads;
+    expect_by(unwritten_records_find_again, cut, end_of(8) - cut, 4);
+    assert_int_equal(reads, 2);
+    put_word(MEMORY + STREAM, 0); /* it is freed */
+    expect_by(unwritten_records_find_again, cut, 0, 0);
+}
+
 /* ---- Any buffer ---- */
 
 static void test_a_buffer_that_no_stream_tells_of(void **state)
@@ -291,6 +320,7 @@ int main(void)
         MEMORY_TEST(test_another_processs_records_are_none),
         MEMORY_TEST(test_a_dump_that_was_closed_has_no_more),
         MEMORY_TEST(test_the_memory_of_a_process_with_libjitdump_is_not_searched),
+        MEMORY_TEST(test_a_stream_that_was_found_is_read_again),
         MEMORY_TEST(test_a_buffer_that_no_stream_tells_of),
         MEMORY_TEST(test_a_buffer_of_which_the_end_is_half_written),
         MEMORY_TEST(test_two_buffers_that_fit),

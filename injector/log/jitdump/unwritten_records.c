@@ -46,7 +46,7 @@ struct file_end {
 
 struct search {
     struct file_end end;
-    const struct process_memory *memory;
+    struct process_memory *memory;
     struct unwritten_records *best;
     bool is_ambiguous, no_memory;
 };
@@ -183,8 +183,17 @@ static uint32_t half_word_at(const uint8_t *bytes)
     return word;
 }
 
-/* If a stream that is being written is at BYTES: what it has not written. */
-static void look_for_stream(struct search *search, const uint8_t *bytes)
+static void keep_stream(struct process_memory *memory, uint64_t addr)
+{
+    for (size_t i = 0; i < memory->stream_count; i++)
+        if (memory->streams[i] == addr)
+            return;
+    if (memory->stream_count < MOST_STREAMS)
+        memory->streams[memory->stream_count++] = addr;
+}
+
+/* If a stream that is being written is at BYTES, at ADDR: what it has not written. */
+static void look_for_stream(struct search *search, const uint8_t *bytes, uint64_t addr)
 {
     uint32_t flags = half_word_at(bytes);
     if ((flags & UINT32_C(0xffff0000)) != STREAM_MAGIC || !(flags & STREAM_WRITING))
@@ -193,8 +202,11 @@ static void look_for_stream(struct search *search, const uint8_t *bytes)
     int32_t number = (int32_t)half_word_at(bytes + NUMBER_AT);
     bool is_file =
         search->memory->file_number < 0 ? number >= 0 : number == search->memory->file_number;
-    if (is_file && base == word_at(bytes + BUFFER_BASE_AT) && end > base &&
-        end <= word_at(bytes + BUFFER_END_AT) && end - base <= LARGEST_BUFFER)
+    if (!is_file || base != word_at(bytes + BUFFER_BASE_AT))
+        return;
+    if (search->memory->file_number >= 0)
+        keep_stream(search->memory, addr);
+    if (end > base && end <= word_at(bytes + BUFFER_END_AT) && end - base <= LARGEST_BUFFER)
         consider(search, base, (size_t)(end - base), true);
 }
 
@@ -236,14 +248,23 @@ static void look_at_all(struct search *search, bool record, uint64_t most)
                 if (record)
                     look_for_record(search, bytes + j, at + j, range);
                 else
-                    look_for_stream(search, bytes + j);
+                    look_for_stream(search, bytes + j, at + j);
         }
     }
     free(bytes);
 }
 
+static int give_best(struct search *search)
+{
+    if (!search->is_ambiguous && !search->no_memory)
+        return 0;
+    free(search->best->bytes);
+    *search->best = (struct unwritten_records){0};
+    return search->no_memory ? -1 : 0;
+}
+
 int unwritten_records_find(struct unwritten_records *found, const struct jit_dump *dump,
-                           const struct process_memory *memory)
+                           struct process_memory *memory)
 {
     struct search search = {.memory = memory, .best = found};
     *found = (struct unwritten_records){0};
@@ -252,11 +273,21 @@ int unwritten_records_find(struct unwritten_records *found, const struct jit_dum
     look_at_all(&search, false, MOST_STREAM);
     if (!found->record_count && !search.end.has_no_size)
         look_at_all(&search, true, MOST_BUFFER);
-    if (!search.is_ambiguous && !search.no_memory)
-        return 0;
-    free(found->bytes);
+    return give_best(&search);
+}
+
+int unwritten_records_find_again(struct unwritten_records *found, const struct jit_dump *dump,
+                                 struct process_memory *memory)
+{
+    struct search search = {.memory = memory, .best = found};
+    uint8_t bytes[STREAM_BYTES];
     *found = (struct unwritten_records){0};
-    return search.no_memory ? -1 : 0;
+    if (!find_end(&search.end, dump))
+        return 0;
+    for (size_t i = 0; i < memory->stream_count; i++)
+        if (memory->read(memory->context, memory->streams[i], bytes, sizeof bytes))
+            look_for_stream(&search, bytes, memory->streams[i]);
+    return give_best(&search);
 }
 
 int unwritten_records_append(struct jit_dump *dump, const struct unwritten_records *records)

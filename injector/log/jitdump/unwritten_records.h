@@ -24,11 +24,15 @@ struct memory_range {
     uint64_t start, end;
 };
 
+enum { MOST_STREAMS = 8 };
+
 /* The memory of a process that goes on, or of a core. */
 struct process_memory {
     struct memory_range *ranges; /* that may hold the buffer, the likely ones first */
     size_t range_count, range_capacity;
-    int file_number; /* of the dump in the process; -1: it is not known */
+    int file_number;                /* of the dump in the process; -1: it is not known */
+    uint64_t streams[MOST_STREAMS]; /* of that file, as far as they were found */
+    size_t stream_count;
     bool (*read)(void *context, uint64_t addr, void *bytes, size_t count);
     void *context;
 };
@@ -39,9 +43,13 @@ struct unwritten_records {
     uint64_t record_count; /* that end in them */
 };
 
-/* Find those of DUMP in MEMORY.  Returns 0, or -1 without memory. */
+/* Find those of DUMP in MEMORY, and MEMORY's streams.  Returns 0, or -1 without memory. */
 int unwritten_records_find(struct unwritten_records *found, const struct jit_dump *dump,
-                           const struct process_memory *memory);
+                           struct process_memory *memory);
+
+/* The same by the streams that were found before, which takes no time. */
+int unwritten_records_find_again(struct unwritten_records *found, const struct jit_dump *dump,
+                                 struct process_memory *memory);
 
 /* Append them to DUMP, in memory.  Returns 0, or -1 without memory. */
 int unwritten_records_append(struct jit_dump *dump, const struct unwritten_records *records);

@@ -1,7 +1,8 @@
 /* See unwritten_source.h.
  *
  * The process goes on while it is read.  Its stdio only appends to the buffer until it writes it to
- * the file.  So what was read is right if the file did not grow meanwhile. */
+ * the file.  So what was read is right if the file did not grow meanwhile.  A search of all memory
+ * may take longer than that, but finds the stream, which is read in no time then. */
 #include "injector/log/owner/unwritten_source.h"
 
 #include "injector/arrays/array.h"
@@ -121,13 +122,17 @@ int unwritten_records_of_process(struct jit_dump *dump, uint32_t pid,
     if (memory.file_number == -1 || jit_dump_is_closed(dump))
         return 0;
     int result = find_ranges(&memory, pid);
+    bool by_streams = false;
     for (int i = 0; i < TRIES && !result; i++) {
-        result = unwritten_records_find(found, dump, &memory);
-        if (result || has_size(dump->path, dump->size))
+        result = by_streams ? unwritten_records_find_again(found, dump, &memory)
+                            : unwritten_records_find(found, dump, &memory);
+        bool has_grown = !has_size(dump->path, dump->size);
+        if (result || (!has_grown && (found->record_count || !by_streams)))
             break;
+        by_streams = has_grown && memory.stream_count > 0;
         free(found->bytes);
         *found = (struct unwritten_records){0};
-        if (!open_anew(dump))
+        if (has_grown && !open_anew(dump))
             break;
     }
     free(memory.ranges);
