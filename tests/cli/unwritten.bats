@@ -137,6 +137,35 @@ start() {
     done
 }
 
+# Each name moves the end of the file to another part of a record.
+@test "unwritten: the core of a node that aborts in the third of three functions just compiled names each frame" {
+    [[ $(cat /proc/sys/kernel/core_pattern) != *[/\|]* ]] || skip "the kernel hands cores to a program here"
+    command -v node >/dev/null || skip "no node"
+    local tier name
+    ulimit -c unlimited
+    for tier in '~' '^'; do
+        for name in a $(printf 'f%.0s' {1..100}) $(printf 'g%.0s' {1..999}); do
+            cat >three.js <<END
+function third_$name() { throw new Error("x"); }
+function second_$name() { third_$name(); }
+function first_$name() { second_$name(); }
+first_$name();
+END
+            node --perf-prof --interpreted-frames-native-stack $([ "$tier" = '~' ] || echo --always-sparkplug) \
+                --abort-on-uncaught-exception three.js >/dev/null 2>&1 || true
+            run --separate-stderr perfjit bt --json core*
+            exits 0
+            says 'newest records its process had not written'
+            head -1 <<<"$output" >json
+            jq -e '.whole and all(.frames[]; .name)' json >/dev/null || complain "$(cat json)"
+            jq -r '.frames[] | select(.jit) | .name' json | grep -oE "[~^][a-z]+_$name /" | tr -d ' /' >got
+            printf "$tier%s_$name\n" third second first >wanted
+            same got wanted
+            rm core* jit-*
+        done
+    done
+}
+
 # Recording ends, and the process is killed: what it had not written is only in perfjit's memory, and in the dump that is kept.
 @test "unwritten: record -p, three times; and --keep, for a process that has been killed since" {
     require_perf
