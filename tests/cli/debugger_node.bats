@@ -12,7 +12,9 @@ setup() {
 # V8's last records, up to 2 MiB, are lost in its buffer: that much is logged after all that is on the stack.
 script() {
     cat >"$1.js"
-    echo 'function fail() { for (let i = 0; i < 2500; i++) new Function("return " + i)(); throw new Error("x"); }' >>"$1.js"
+    # The loop is in a function of its own: V8 may optimise it while it runs, and then throw that frame away.
+    echo 'function log() { for (let i = 0; i < 2500; i++) new Function("return " + i)(); }' >>"$1.js"
+    echo 'function fail() { log(); throw new Error("x"); }' >>"$1.js"
 }
 
 # stacks FILE: for each thread, where it ends and how many frames are named by the dump, and by nothing.
