@@ -44,8 +44,10 @@ bool injected_image_or_memory(const struct perf_map *map)
 
 const char *injected_image(const struct records *records)
 {
-    for (size_t i = 0; i < records->map_count; i++)
-        if (injected_image_is(records->maps[i].map.filename))
-            return records->maps[i].map.filename;
+    for (size_t i = 0; i < records->map_count; i++) {
+        const struct perf_map *map = &records->maps[i].map;
+        if (!map->data && injected_image_is(map->filename))
+            return map->filename;
+    }
     return NULL;
 }

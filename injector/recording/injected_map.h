@@ -5,8 +5,9 @@
 #include "injector/recording/records.h"
 
 /* The path of the first file in RECORDS that is named like such an image
- * (<build-id>/jit-<machine>.so, jit-<pid>-<number>-<build-id>.so, jitted-<pid>-<number>.so); it is
- * RECORDS's.  NULL if there is none. */
+ * (<build-id>/jit-<machine>.so, jit-<pid>-<number>-<build-id>.so, jitted-<pid>-<number>.so), and
+ * not mapped as data: a perf that shows an injected recording reads its images.  It is RECORDS's.
+ * NULL if there is none. */
 const char *injected_image(const struct records *records);
 
 /* Whether the file at PATH is named like one. */

@@ -170,6 +170,19 @@ static void test_what_an_injection_did_not_find_is_not_told_again(void **state)
     assert_non_null(strstr(findings.failure, "injected already"));
 }
 
+/* perf record of all processes, with stacks, while a perf shows another recording. */
+static void test_an_image_that_is_only_read_is_no_sign_of_an_injection(void **state)
+{
+    (void)state;
+    put_map(PID, 0x7000000, dump_path, makedev(200, 1), 5, ms(1000)); /* gone since then */
+    only_reads = true;
+    put_image();
+    only_reads = false;
+    assert_int_equal(read_all(NULL), -1);
+    assert_int_not_equal(findings_lost(&findings), 0);
+    assert_null(strstr(findings.failure, "injected already"));
+}
+
 static void test_what_an_injection_did_not_find_can_be_given(void **state)
 {
     (void)state;
@@ -771,6 +784,7 @@ int main(void)
         PROCESS_TEST(test_a_dump_of_another_known_machine_is_read),
         PROCESS_TEST(test_a_recording_without_samples_loses_nothing),
         PROCESS_TEST(test_what_an_injection_did_not_find_is_not_told_again),
+        PROCESS_TEST(test_an_image_that_is_only_read_is_no_sign_of_an_injection),
         PROCESS_TEST(test_what_an_injection_did_not_find_can_be_given),
         PROCESS_TEST(test_of_a_dump_that_is_empty_no_marker_is_left),
         PROCESS_TEST(test_another_inode_is_a_copy_if_header_and_records_fit),
