@@ -57,6 +57,10 @@ LIVE_NEEDS  := $(CHECK_NEEDS) script:bsdutils protoc:protobuf-compiler xmllint:l
                /usr/lib/gcc/x86_64-linux-gnu/12/32/libgcc.a:lib32gcc-12-dev)
 
 CC       ?= gcc
+# The compiler's own: where it is for another machine, there may be no other one.
+ifeq ($(origin AR),default)
+AR       := $(or $(shell $(CC) -print-prog-name=ar 2>/dev/null),ar)
+endif
 WARNINGS := -Wall -Wextra -Wconversion -Wshadow -Wcast-align -Wcast-qual -Wundef -Wstrict-prototypes \
             -Wmissing-prototypes
 # Files over 2 GiB, where a long has 32 bits.  Elsewhere it would only call other names of the same functions.

@@ -142,6 +142,17 @@ EOF
     nm -D new/libperfmap.so.0 | grep -q ' T perfmap_open'
 }
 
+@test "the archiver is the compiler's, or the one that is given" {
+    printf '#!/bin/sh\n[ "$1" != -print-prog-name=ar ] || echo its-own-ar\n' >compiler
+    chmod +x compiler
+    make_here -n V=1 BUILD="$PWD/new" CC="$PWD/compiler" "$PWD/new/libperfmap.a" >said
+    grep -q '^its-own-ar rcs ' said || complain "$(grep rcs said)"
+    make_here -n V=1 BUILD="$PWD/new" CC="$PWD/compiler" AR=another "$PWD/new/libperfmap.a" >said
+    grep -q '^another rcs ' said || complain "$(grep rcs said)"
+    AR=another make_here -n V=1 BUILD="$PWD/new" CC="$PWD/compiler" "$PWD/new/libperfmap.a" >said
+    grep -q '^another rcs ' said || complain "$(grep rcs said)"
+}
+
 @test "a folder of sources with spaces is built in; a build folder with spaces is refused in words" {
     mkdir -p "the sources/tests"
     cp -r "$top"/{Makefile,jitdump,perfmap,jitunwind,packaging} "the sources"
