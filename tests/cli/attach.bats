@@ -271,6 +271,40 @@ judge() {
     perfjit check "$(dumps)" | grep 'sound: nothing would be lost'
 }
 
+@test "withdrawn while the dump is being opened: it is opened, and record -p ends it and removes it" {
+    local end asker status
+    require_perf
+    cat >slow.c <<'EOF'
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+int mkdir(const char *path, mode_t mode)
+{
+    syscall(SYS_mkdir, "opening", 0700);
+    usleep(700000);
+    return (int)syscall(SYS_mkdir, path, mode);
+}
+EOF
+    gcc -shared -fPIC -o slow.so slow.c
+    start slow env LD_PRELOAD="$PWD/slow.so" "$asked"
+    for end in INT TERM HUP; do
+        env --default-signal=INT "$BUILD/perfjit" record -g none -o run -p $pid >/dev/null 2>record.err 3>&- &
+        asker=$!
+        await test -d opening
+        rmdir opening
+        kill -$end $asker
+        status=0
+        wait $asker || status=$?
+        [ "$status" != 0 ] || complain "status 0"
+        grep -q "$pid: has closed" record.err || complain "$end: $(cat record.err)"
+        ! grep -q jit-$pid.dump /proc/$pid/maps || complain "$end: it still logs"
+        [ -z "$(find dumps -mindepth 1)" ] || complain "$end: $(find dumps)"
+    done
+    run --separate-stderr perfjit attach --timeout 0.2 $pid # longer than that, once it has begun
+    exits 0
+    says "$pid: logs its JIT code to"
+}
+
 @test "a process that ends while it is asked" {
     start mute "$asked" mute
     "$BUILD/perfjit" attach --timeout 1000 $pid 2>attach.err 3>&- &

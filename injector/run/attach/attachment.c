@@ -17,10 +17,10 @@
 #include <unistd.h>
 
 enum {
-    LOOK_MS = 2,         /* between two looks at the page */
-    WAKE_LOOKS = 50,     /* without an answer: maybe the process does not see the page's word */
-    TELLING_MS = 120000, /* for all live code, once that has begun */
-    BEGIN_MS = 50,       /* for an answer that was on its way when the request was withdrawn */
+    LOOK_MS = 2,       /* between two looks at the page */
+    WAKE_LOOKS = 50,   /* without an answer: maybe the process does not see the page's word */
+    BEGUN_MS = 120000, /* to open the dump and tell all live code, once that has begun */
+    BEGIN_MS = 50,     /* for the one that took the request while it was withdrawn */
 };
 
 /* A request that goes on. */
@@ -99,9 +99,17 @@ static bool split(const struct asking *asking, struct switch_page *page)
     return split;
 }
 
-/* Look until the process has answered REQUEST; false: it has not. */
+/* Whether the process acts on the request: it has reset the word, or says so.  Opening a dump may
+ * take long on a busy machine. */
+static bool has_begun(const struct switch_page *page, const struct switch_answer *answer,
+                      bool withdrawn)
+{
+    return answer->state == ATTACH_IS_TELLING || (!withdrawn && switch_page_is_taken(page));
+}
+
+/* Look until the process has answered the request NUMBER; false: it has not. */
 static bool await_answer(const struct asking *asking, const struct switch_page *page,
-                         uint32_t number, struct attachment_result *result)
+                         uint32_t number, bool withdrawn, struct attachment_result *result)
 {
     int64_t begun_ms = 0;
     for (int looks = 1;; looks++) {
@@ -113,9 +121,10 @@ static bool await_answer(const struct asking *asking, const struct switch_page *
             result->outcome = result->answer.error ? ATTACHMENT_FAILED : ATTACHMENT_DONE;
             return true;
         }
-        if (result->answer.state == ATTACH_IS_TELLING && !begun_ms)
+        if (!begun_ms && has_begun(page, &result->answer, withdrawn))
             begun_ms = now_ms();
-        if (begun_ms ? now_ms() - begun_ms > TELLING_MS : is_over(asking))
+        if (begun_ms ? now_ms() - begun_ms > BEGUN_MS
+                     : now_ms() > asking->deadline_ms || (!withdrawn && was_interrupted()))
             return false;
         if (!wait_a_little(asking)) {
             result->outcome = ATTACHMENT_ENDED;
@@ -135,7 +144,7 @@ static void give_up(struct asking *asking, const struct switch_page *page, uint3
     if (asking->request->wanted == ATTACH_ON) {
         switch_page_withdraw(page);
         asking->deadline_ms = now_ms() + BEGIN_MS;
-        if (await_answer(asking, page, number, result))
+        if (await_answer(asking, page, number, true, result))
             return;
     }
     result->outcome = ATTACHMENT_NOT_POLLED;
@@ -218,7 +227,7 @@ static void ask_for(struct asking *asking, struct switch_page *page, const char 
     uint32_t number;
     if (switch_page_ask(page, asking->request->wanted, dir, &number))
         unusable(result);
-    else if (!await_answer(asking, page, number, result))
+    else if (!await_answer(asking, page, number, false, result))
         give_up(asking, page, number, result);
 }
 

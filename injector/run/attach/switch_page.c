@@ -242,6 +242,12 @@ void switch_page_wake(const struct switch_page *page)
     switch_page_close(&memory);
 }
 
+bool switch_page_is_taken(const struct switch_page *page)
+{
+    uint32_t word = ATTACH_ASK;
+    return read_at(page, AT(word), &word, sizeof word) == 0 && word == ATTACH_QUIET;
+}
+
 /* In its memory the process has to see that there is something, to drop its copy of the page. */
 void switch_page_withdraw(const struct switch_page *page)
 {

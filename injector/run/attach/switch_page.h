@@ -76,6 +76,9 @@ int switch_page_prove(const struct switch_page *page, uint32_t request);
  * so, write the word there, too.  That takes the right to trace the process. */
 void switch_page_wake(const struct switch_page *page);
 
+/* Whether the process has taken the request that stands there, and will answer it. */
+bool switch_page_is_taken(const struct switch_page *page);
+
 /* Ask for nothing any more. */
 void switch_page_withdraw(const struct switch_page *page);
 
