@@ -11,6 +11,7 @@
 #        often.  Found: the headline is "slower".  Named: the first three lines say by what.  Beside it what perf
 #        diff and pprof -diff_base say of a pair of runs, where they are there.
 #
+# Of A/A, PAIRS: how many of tinyjit, of node, and of tinyjit beside a load (default: 1000:500:100; 0: not this one).
 # Of A/B, KINDS and PLANTS (RUNS:PERCENT) choose rows, TIMES how often, and LENGTH makes the programs as many times longer.
 # ORDER=together: both runs of a pair at the same time, on one processor.  FLOOR: what matters (default: perfjit diff's, 1%).
 #
@@ -157,6 +158,7 @@ count_false() { # BENCH
 
 same_with_itself() { # KIND PAIRS [WORDS]
     local command comparisons=0 headlines=0 with_rows=0 first
+    [ "$2" -gt 0 ] || return 0
     command=$(command_of "$1" 0)
     measure "aa-$1" "$2" "$command" "$command"
     for ((first = 1; first + 9 <= $2; first += 5)); do
@@ -265,10 +267,12 @@ head_ab() {
 # ---- All ----
 
 run_aa() {
+    local pairs
+    IFS=: read -ra pairs <<<"${PAIRS:-1000:500:100}"
     head_aa
-    same_with_itself tinyjit "${PAIRS:-1000}"
-    same_with_itself node "${PAIRS:-500}"
-    loaded tinyjit "${PAIRS:-100}"
+    same_with_itself tinyjit "${pairs[0]}"
+    same_with_itself node "${pairs[1]}"
+    loaded tinyjit "${pairs[2]}"
 }
 
 run_ab() {
