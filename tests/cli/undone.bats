@@ -119,6 +119,27 @@ at_all_moments() {
     [ -z "$found" ] || complain "$found"
 }
 
+@test "killed while somebody else attaches the process: that stays attached" {
+    local attacher run
+    serve attach
+    mkdir run && cd run
+    kill -STOP $served
+    "$BUILD/perfjit" attach --timeout 1000 $served >/dev/null 2>../said 3>&- &
+    attacher=$!
+    await sh -c "ls -l /proc/$attacher/fd 2>/dev/null | grep -q perfjit-attach"
+    sleep 0.1
+    "$BUILD/perfjit" record -q -o r -p $served >/dev/null 2>&1 3>&- &
+    run=$!
+    await sh -c "ls -l /proc/$run/fd 2>/dev/null | grep -q perfjit-attach" # it waits for the other one
+    kill -KILL $run
+    wait $run || :
+    kill -CONT $served
+    wait $attacher || complain "$(cat ../said)"
+    await sh -c "! ls ../tmp/perfjit-undo-* >/dev/null 2>&1"
+    grep -q 'jit-.*\.dump' /proc/$served/maps || complain "it is detached"
+    [ -e ../dumps/jitdump-$served/jit-$served.dump ] || complain "$(find ../dumps)"
+}
+
 @test "kept is what --keep names, and a run in a run keeps its own" {
     mkdir run && cd run
     # shellcheck disable=SC2086 # words

@@ -177,10 +177,13 @@ static bool is_recorders(const struct asking *asking, const struct switch_page *
 }
 
 /* Hold PAGE: the result has it from now on. */
-static void hold(struct switch_page *page, struct attachment_result *result)
+static void hold(const struct attachment_request *request, struct switch_page *page,
+                 struct attachment_result *result)
 {
     if (!switch_page_use(page, SWITCH_LOGGING))
         return;
+    if (request->holds)
+        request->holds(request->user);
     switch_page_use(page, SWITCH_READING);
     result->is_held = true;
     result->held = *page;
@@ -265,7 +268,7 @@ static void ask_locked(struct asking *asking, struct switch_page *page, bool log
         return;
     }
     if (is_recorders(asking, page, result))
-        hold(page, result);
+        hold(request, page, result);
     if (is_done(&result->answer, request->wanted, logs) && !is_orphan(asking))
         result->outcome = ATTACHMENT_ALREADY;
     else

@@ -28,6 +28,9 @@ struct attachment_request {
      * unless others hold it. */
     bool passing;
     const struct attachment *held; /* OFF: what this one held; NULL: it has ended */
+    /* ON: a dump is about to be on for this recorder, to be added to the undo_list; or NULL. */
+    void (*holds)(void *user);
+    void *user;
 };
 
 enum attachment_outcome {

@@ -109,6 +109,14 @@ void attached_processes_learn_undo(void)
     undo_list_learn(map_kind, undo_map);
 }
 
+/* What others have on stays on if this recorder is killed: it is on the list only from now on. */
+static void begin_undo(void *user)
+{
+    struct attached_process *process = user;
+    if (!process->undo)
+        process->undo = add_undo(dump_kind, process->attachment.pid, "");
+}
+
 /* A process that takes no requests may log by itself, or have a perf map. */
 static void ask(const struct record_options *options, struct attached_process *process,
                 struct findings *findings)
@@ -116,7 +124,9 @@ static void ask(const struct record_options *options, struct attached_process *p
     struct attachment_request request = {.pid = process->attachment.pid,
                                          .wanted = ATTACH_ON,
                                          .seconds = ATTACHMENT_SECONDS,
-                                         .passing = true};
+                                         .passing = true,
+                                         .holds = begin_undo,
+                                         .user = process};
     struct findings trouble = {0};
     if (attachment_ask(&process->attachment, &request, &trouble))
         report_note(findings, "%s", trouble.failure);
@@ -189,7 +199,6 @@ int attached_processes_begin(struct attached_processes *processes,
     for (size_t i = 0; i < options->pid_count; i++) {
         struct attached_process *process = &processes->items[processes->count++];
         *process = (struct attached_process){.attachment = {options->pids[i], .root = -1}};
-        process->undo = add_undo(dump_kind, options->pids[i], "");
         const bool has_agent = load_agent(options, options->pids[i]);
         ask(options, process, findings);
         know_dump(process);
