@@ -234,22 +234,28 @@ pprof_says() {
         awk '/flat%/ { rows = NR + 1 } NR == rows { print substr($2, 1, 1) == "-" ? -$2 : $2 + 0, $NF }'
 }
 
-others() { # NAME BASE NEW FUNCTION: how often the largest row is 1 % or more, and how often it is FUNCTION's
-    local tool i says rows=() named=()
-    for tool in perf pprof; do rows[${#rows[@]}]=0 named[${#named[@]}]=0; done
+# How often the largest row is 1 % or more, and how often it is FUNCTION's.
+others() { # NAME BASE NEW FUNCTION
+    local tool i says told=
+    declare -A rows=([perf]=0 [pprof]=0) named=([perf]=0 [pprof]=0)
     for ((i = 0; i < ${TIMES:-10}; i++)); do
         "$perfjit" record -q -F 3000 -o "$work/other-a" -- $2 >/dev/null
         "$perfjit" record -q -F 3000 -o "$work/other-b" -- $3 >/dev/null
-        local number=0
         for tool in perf pprof; do
             command -v ${tool/pprof/go} >/dev/null || continue
             says=$(${tool}_says "$work/other-a.perf.data" "$work/other-b.perf.data")
-            awk -v says="$says" 'BEGIN { exit !(says + 0 >= 1) }' && rows[number]=$((rows[number] + 1))
-            case $says in *"$4"*) named[number]=$((named[number] + 1)) ;; esac
-            number=$((number + 1))
+            awk -v says="$says" 'BEGIN { exit !(says + 0 >= 1) }' && rows[$tool]=$((rows[$tool] + 1))
+            case $says in *"$4"*) named[$tool]=$((named[$tool] + 1)) ;; esac
         done
     done
-    echo "| $1 | ${rows[0]}, ${named[0]} of ${TIMES:-10} | ${rows[1]}, ${named[1]} of ${TIMES:-10} |" | tee -a "$out"
+    for tool in perf pprof; do
+        if command -v ${tool/pprof/go} >/dev/null; then
+            told="$told ${rows[$tool]}, ${named[$tool]} of ${TIMES:-10} |"
+        else
+            told="$told not here |"
+        fi
+    done
+    echo "| $1 |$told" | tee -a "$out"
 }
 
 head_others() {
