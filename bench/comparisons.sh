@@ -196,9 +196,11 @@ loaded() { # KIND PAIRS
         done
     ) &
     load=$!
+    trap "kill $load 2>/dev/null || true" EXIT # also if a bench fails, when LOAD is gone
     same_with_itself "$1" "$2" ", beside a load that comes and goes"
     kill $load
     wait $load || true
+    trap - EXIT
 }
 
 # ---- A/B ----
