@@ -48,7 +48,8 @@
  *   in jitdump_lost().  Later adds of that thread fail immediately until the stopped thread goes on
  *   (a spinning one: until it leaves the library).  Other threads wait again.
  * - So only functions that are added during a pause can be lost.  Those that the stopped threads
- *   add before and after it are not affected.
+ *   add before and after it are not affected.  A pause lasts until each thread has left its
+ *   handler: one that is stopped again before it got a processor was stopped all the time.
  * - An add with inlined calls or pieces, and the first call in a forked child, use malloc.  A
  *   stopped thread may be inside malloc.  So pass neither inlined calls nor pieces for code that is
  *   added while threads are stopped.
