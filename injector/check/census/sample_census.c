@@ -57,11 +57,12 @@ static int take_record(struct collector *collector, const struct perf_record *re
     struct sample_census *census = collector->census;
     struct sample_place place;
     census->samples++;
-    if (perf_record_sample_mode(file, record) != PERF_MISC_USER) {
+    const bool is_known = perf_record_sample_place(file, record, &place);
+    if (place.mode != PERF_MISC_USER) {
         census->outside_user++;
         return 0;
     }
-    if (!perf_record_sample_place(file, record, &place) || !place.has_ip || !place.has_time) {
+    if (!is_known || !place.has_ip || !place.has_time) {
         census->incomplete++;
         return 0;
     }

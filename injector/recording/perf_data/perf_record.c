@@ -30,8 +30,10 @@ static bool cut_short(const struct perf_walk *walk, uint64_t left, struct findin
  * record has.  A prefetch past the end of the file does no harm. */
 static void bring_near(const uint8_t *bytes, size_t size)
 {
-    enum { AHEAD_BYTES = 2048, LINE_BYTES = 64, MOST_BYTES = 1024 };
+    enum { AHEAD_BYTES = 2048, LINE_BYTES = 64, FEW_BYTES = 4 * LINE_BYTES, MOST_BYTES = 1024 };
     uintptr_t ahead = (uintptr_t)bytes + AHEAD_BYTES;
+    if (size <= FEW_BYTES) /* behind the first line the processor goes on by itself */
+        size = LINE_BYTES;
     size = size < MOST_BYTES ? size : MOST_BYTES;
     for (size_t at = 0; at < size; at += LINE_BYTES)
         __builtin_prefetch((const void *)(ahead + at));

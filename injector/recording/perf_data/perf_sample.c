@@ -247,24 +247,14 @@ bool perf_sample_read_stack(struct perf_sample *sample, const struct sample_form
                                                                        : SAMPLE_BRANCH_STACK);
 }
 
-/* Whether a sample of FORMAT consists of its first fields, and perhaps a chain: nearly all do. */
-static bool is_simple(const struct sample_format *format)
-{
-    size_t count = format->field_count;
-    if (count && format->fields[count - 1] == SAMPLE_CALLCHAIN)
-        count--;
-    return !format->off_cpu && count && format->fields[count - 1] < SAMPLE_FRONT_FIELDS;
-}
-
 bool perf_sample_is_broken(const struct sample_format *format, const struct perf_record *record)
 {
     struct perf_sample sample;
-    if (!is_simple(format))
+    const size_t end = format->simple_end;
+    if (!end || format->off_cpu)
         return !perf_sample_read_stack(&sample, format, record);
-    bool has_chain = format->fields[format->field_count - 1] == SAMPLE_CALLCHAIN;
-    size_t end = PERF_RECORD_HEADER_BYTES + 8 * (size_t)format->field_count;
-    return record->size < end ||
-           (has_chain && perf_get_u64(record->bytes + end - 8) > (record->size - end) / 8);
+    return record->size < end || (format->fields[format->field_count - 1] == SAMPLE_CALLCHAIN &&
+                                  perf_get_u64(record->bytes + end - 8) > (record->size - end) / 8);
 }
 
 /* ---- Whose a sample is ---- */
@@ -292,14 +282,15 @@ bool perf_record_sample_place(const struct perf_file *file, const struct perf_re
     struct perf_sample sample;
     const struct sample_format *format;
     uint64_t ids;
+    *place = (struct sample_place){.mode = record->misc & PERF_MISC_CPUMODE_MASK};
     if (record->type != PERF_RECORD_SAMPLE || !(format = perf_record_format(file, record)))
         return false;
-    *place = (struct sample_place){0};
     place->has_time = perf_record_front_of(format, record, SAMPLE_TIME, &place->time_ns);
     if (read_off_cpu(file, record, &sample)) {
         place->pid = sample.pid;
         place->tid = sample.tid;
         place->ip = sample.ip;
+        place->mode = sample.mode;
         return place->has_ip = true;
     }
     if (!perf_record_front_of(format, record, SAMPLE_TID, &ids))

@@ -95,6 +95,7 @@ struct sample_place {
     uint32_t pid, tid;
     uint64_t ip, time_ns; /* 0: it has none */
     bool has_ip, has_time;
+    unsigned mode; /* as of perf_record_sample_mode; of any record */
 };
 
 /* Returns false if RECORD is not a SAMPLE, or does not say whose it is. */

@@ -32,6 +32,16 @@ static void lay_out_id(struct sample_format *format)
         format->id_time = format->id_bytes;
 }
 
+static uint8_t simple_end_of(const struct sample_format *format)
+{
+    size_t count = format->field_count;
+    if (count && format->fields[count - 1] == SAMPLE_CALLCHAIN)
+        count--;
+    return count && format->fields[count - 1] < SAMPLE_FRONT_FIELDS
+               ? (uint8_t)(PERF_RECORD_HEADER_BYTES + 8 * format->field_count)
+               : 0;
+}
+
 void sample_format_lay_out(struct sample_format *format)
 {
     uint64_t type = format->sample_type;
@@ -46,6 +56,7 @@ void sample_format_lay_out(struct sample_format *format)
         if (has)
             format->fields[format->field_count++] = (uint8_t)field;
     }
+    format->simple_end = simple_end_of(format);
     lay_out_id(format);
 }
 

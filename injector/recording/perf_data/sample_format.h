@@ -93,7 +93,9 @@ struct sample_format {
     /* sample_format_lay_out computes the following from the fields above: */
     uint8_t fields[SAMPLE_FIELDS]; /* of a SAMPLE, in order */
     uint8_t field_count;
-    uint8_t front[SAMPLE_FRONT_FIELDS];     /* where each stands in a SAMPLE; 0: nowhere */
+    uint8_t front[SAMPLE_FRONT_FIELDS]; /* where each stands in a SAMPLE; 0: nowhere */
+    uint8_t simple_end; /* where the fields end if they are first ones alone, and perhaps a chain
+                           behind them, as of nearly all; 0: there are others */
     uint8_t id_fields[SAMPLE_FRONT_FIELDS]; /* of the sample_id, in order */
     uint8_t id_bytes;                       /* of the sample_id; 0: there is none */
     uint8_t id_time;                        /* where TIME stands in it; id_bytes: nowhere */
