@@ -152,9 +152,12 @@ static void log_code(const struct vm_code *code, uint64_t key, const char *name,
         malloc(added.code_size); /* other threads patch it, and the tables are of this */
     if (copy) {
         added.bytes = memcpy(copy, added.bytes, added.code_size);
-        if (make_tables(cfi, code, copy, code->is_compiled && code->tier == 0, &edges, &unwind)) {
+        const bool has_calls = rows->inline_count > 0; /* its frame's edges are in none of them */
+        if ((has_calls || !agent.options.no_frames) &&
+            make_tables(cfi, code, copy, code->is_compiled && code->tier == 0,
+                        has_calls ? &edges : NULL, &unwind)) {
             added.unwind = agent.options.no_frames ? NULL : &unwind;
-            if (rows->inline_count)
+            if (has_calls)
                 code_rows_set_own(&rows->rows, rows->inlines, &edges, code->begin, code->end);
         }
     }
@@ -235,16 +238,11 @@ static bool make_stub_tables(struct jitdump_cfi *cfi, const char *name, uint64_t
     if (!vm_code_find(&agent.structs, addr, &code) || code.begin != addr ||
         code.end - addr != bytes)
         return false;
-    struct frame_edges edges = {0};
-    bool good = make_tables(cfi, &code, stub, false, &edges, unwind);
-    if (!good) {
-        jitdump_cfi_reset(cfi);
-        edges.count = 0;
-        good = make_tables(cfi, &code, stub, true, &edges,
-                           unwind); /* C1's stubs save registers below rbp */
-    }
-    free(edges.items);
-    return good;
+    if (make_tables(cfi, &code, stub, false, NULL, unwind))
+        return true;
+    jitdump_cfi_reset(cfi);
+    return make_tables(cfi, &code, stub, true, NULL,
+                       unwind); /* C1's stubs save registers below rbp */
 }
 
 /* "I2C/C2I adapters(0xbbeb)" has the shape of its arguments: as in the perf map, it stays out. */

@@ -25,7 +25,7 @@ struct row {
 struct rows {
     struct row *items; /* owned */
     size_t count, capacity;
-    struct frame_edges *edges;
+    struct frame_edges *edges; /* NULL: not wanted */
     bool no_memory;
 };
 
@@ -52,6 +52,8 @@ static void add_body(struct rows *rows, uint64_t at, const struct compiled_frame
 static void add_edge(struct rows *rows, uint64_t from, uint64_t to)
 {
     struct frame_edges *edges = rows->edges;
+    if (!edges)
+        return;
     struct frame_edge *items =
         array_with_room(edges->items, edges->count, 1, &edges->capacity, sizeof *items);
     rows->no_memory = rows->no_memory || !items;

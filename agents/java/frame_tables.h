@@ -38,8 +38,8 @@ struct frame_edges {
 };
 
 /* Describe FRAME by CFI, which is new or reset, and set *UNWIND.  False: the code has not that
- * frame, as far as its instructions say.  EDGES are empty before; free their items in either case.
- */
+ * frame, as far as its instructions say.  EDGES, which may be NULL, are empty before; free their
+ * items in either case. */
 bool frame_tables_make(struct jitdump_cfi *cfi, const struct compiled_frame *frame,
                        struct frame_edges *edges, struct jitdump_unwind *unwind);
 
