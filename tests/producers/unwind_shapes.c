@@ -3,8 +3,9 @@
  *
  *     main ─▶ outer ─▶ middle ─▶ inner (spins)          main ─▶ solo (spins)
  *
- * outer sets rbp to rubbish, so that nobody gets through by frame pointers.  The dump is written by
- * hand, record by record, because libjitdump would not write most of these:
+ * outer sets rbp to rubbish, so that nobody gets through by frame pointers.  No function of the
+ * program has more on the stack than perf copies of it, wherever a sample falls.  The dump is
+ * written by hand, record by record, because libjitdump would not write most of these:
  *
  *     frame-first      as perf has it: a record per function, .eh_frame first, relative to the
  *                      place that perf imagines
@@ -271,7 +272,7 @@ static void put_absolute_header(struct byte_sink *sink, uint64_t place)
 static size_t put_tables(struct byte_sink *sink, const struct shape *shape,
                          const struct function *first, size_t count)
 {
-    uint8_t frame_bytes[1024], hdr_bytes[256];
+    static uint8_t frame_bytes[1024], hdr_bytes[256];
     struct eh_frame_hdr_entry entries[FUNCTIONS];
     struct byte_sink frame = byte_sink_over(frame_bytes, sizeof frame_bytes);
     struct byte_sink hdr = byte_sink_over(hdr_bytes, sizeof hdr_bytes);
@@ -314,7 +315,7 @@ static void end_record(size_t start)
 static void put_unwinding_info(const struct shape *shape, const struct function *first,
                                size_t count)
 {
-    uint8_t bytes[1024];
+    static uint8_t bytes[1024];
     struct byte_sink blob = byte_sink_over(bytes, sizeof bytes);
     size_t hdr_size;
     if (shape->empty) {
@@ -377,9 +378,11 @@ static void put_dump(const struct shape *shape)
 
 static bool write_dump(const char *directory)
 {
-    char path[4096];
-    snprintf(path, sizeof path, "%s/jit-%d.dump", directory, (int)getpid());
+    char *path;
+    if (asprintf(&path, "%s/jit-%d.dump", directory, (int)getpid()) < 0)
+        return false;
     int fd = open(path, O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
+    free(path);
     if (fd < 0 || write(fd, dump.data, dump.size) != (ssize_t)dump.size)
         return false;
     return mmap(NULL, 4096, PROT_READ | PROT_EXEC, MAP_PRIVATE, fd, 0) != MAP_FAILED;
