@@ -176,6 +176,34 @@ sums() {
     done
 }
 
+# image_maps DATA: of each map of perfjit's files: pid, file, where the file would begin, and whether it does begin there.
+image_maps() {
+    perf script -i "$1" --show-mmap-events 2>/dev/null |
+        sed -nE 's,.*PERF_RECORD_MMAP2 ([0-9]+)/[0-9]+: \[0x([0-9a-f]+)\(0x[0-9a-f]+\) @ (0x)?([0-9a-f]+) .* (/.*/jit-[^ /]*\.so)$,\1 \5 \2 \4,p' |
+        while read -r pid file start pgoff; do printf '%s %s %x %s\n' "$pid" "$file" $((16#$start - 16#$pgoff)) "$((16#$pgoff == 0))"; done
+}
+
+# Readers that take one place in memory for each file (hotspot does) need its beginning in front of its functions, and again
+# after that of another file.
+# bats test_tags=both
+@test "one place for a file in each process: where no name has two bodies, and with --rows body; its beginning is mapped" {
+    local x
+    sound_recording functions
+    perfjit inject -q -i sound.data -o sound.name.data
+    image_maps sound.name.data >"$BATS_TEST_TMPDIR/sound"
+    for x in demo several; do image_maps $x.body.data >"$BATS_TEST_TMPDIR/$x"; done
+    for x in sound demo several; do
+        awk '($1, $2) in place && place[$1, $2] != $3 { bad = 1 }
+             { place[$1, $2] = $3 }
+             $4 { begun[$1] = $2; begins++ }
+             !$4 { functions++; count[$2]++; if (begun[$1] == $2) behind[$2]++ }
+             END { for (file in count) if (count[file] > 1 && behind[file] != count[file]) bad = 1; exit bad || !begins || !functions }' \
+            "$BATS_TEST_TMPDIR/$x" || complain "$x: $(cat "$BATS_TEST_TMPDIR/$x")"
+    done
+    # Where names have several bodies there is no such place.
+    ! image_maps demo.name.data | grep ' 1$' || complain "$(image_maps demo.name.data)"
+}
+
 @test "outputs share a directory" {
     local x
     for x in $pair; do perfjit inject -q -i $x.data -o "$BATS_TEST_TMPDIR/$x.data" --dso-dir "$BATS_TEST_TMPDIR/dso" || [ $? -eq 3 ]; done

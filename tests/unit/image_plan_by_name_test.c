@@ -135,12 +135,54 @@ static void test_neighbours_stay_neighbours(void **state)
     uint32_t f = add(0, 10, "f", ADDR, 0x31, 0);
     uint32_t g = add(0, 10, "g", ADDR + 0x38, 0x40, 1);
     uint32_t far = add(0, 10, "far", ADDR + 0x20000, 0x40, 2);
+    add(1, 10, "of another process", ADDR, 0x40, 0);
     make_plan(ROWS_NAME);
     assert_int_equal(place(0, f)->offset, PAGE);
     assert_int_equal(place(0, g)->offset, PAGE + 0x38);
     assert_int_equal(place(0, far)->offset, PAGE + 0x80);
+    assert_int_equal(plan.images[0].base, 0);
     assert_int_equal(plan.images[0].label_count, 0);
     assert_sound();
+}
+
+/* Readers that take one place in memory for a file find all names then. */
+static void test_bodies_with_a_name_each_are_a_picture_of_memory(void **state)
+{
+    (void)state;
+    uint32_t far = add(0, 10, "far", ADDR + 0x20008, 0x40, 2);
+    uint32_t f = add(0, 20, "f", ADDR + 0x10, 0x31, 0);
+    make_plan(ROWS_NAME);
+    assert_int_equal(plan.image_count, 1);
+    assert_int_equal(plan.images[0].base, ADDR - PAGE);
+    assert_int_equal(plan.images[0].text_start, PAGE + 0x10);
+    assert_int_equal(place(0, f)->offset, PAGE + 0x10);
+    assert_int_equal(place(0, far)->offset, PAGE + 0x20008);
+    assert_sound();
+}
+
+/* COUNT functions, each of them STEP behind the one before. */
+static void assert_no_picture(uint64_t addr, uint64_t step, int count)
+{
+    char name[16];
+    assert_int_equal(end(NULL), 0);
+    assert_int_equal(begin(NULL), 0);
+    for (int i = 0; i < count; i++) {
+        snprintf(name, sizeof name, "f%d", i);
+        add(0, 10, name, addr + (uint64_t)i * step, 0x40, (size_t)i);
+    }
+    make_plan(ROWS_NAME);
+    assert_int_equal(plan.images[0].base, 0);
+    assert_int_equal(plan.images[0].text_start, PAGE);
+    assert_sound();
+}
+
+static void test_what_is_no_picture(void **state)
+{
+    (void)state;
+    assert_no_picture(ADDR, 0x20, 2);                         /* in the other's place */
+    assert_no_picture(ADDR, (UINT64_C(16) << 20) + 0x100, 2); /* no neighbours */
+    assert_no_picture(ADDR, UINT64_C(15) << 20, 10);          /* more than 128 MiB in all */
+    assert_no_picture(PAGE + 0x10, 0x80, 2);                  /* no page in front of it */
 }
 
 static void test_tiers(void **state)
@@ -210,6 +252,8 @@ int main(void)
         PLAN_TEST(test_equal_bodies_have_one_place),
         PLAN_TEST(test_bodies_without_bytes_are_equal_by_size),
         PLAN_TEST(test_neighbours_stay_neighbours),
+        PLAN_TEST(test_bodies_with_a_name_each_are_a_picture_of_memory),
+        PLAN_TEST(test_what_is_no_picture),
         PLAN_TEST(test_tiers),
         PLAN_TEST(test_each_machine_has_an_image),
         PLAN_TEST(test_the_invisible_has_no_place),

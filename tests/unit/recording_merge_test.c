@@ -77,19 +77,26 @@ static void plan_merge(void)
 }
 
 /* What is added, in order, as "time:start" with "!" behind it if that is free from then on, "?" if
- * it is no map. */
-static void assert_added(const char *expected)
+ * it is no map.  BASES: what of it is an image's beginning, or what is not. */
+static void assert_added_of(bool bases, const char *expected)
 {
     char text[1024] = "";
     for (size_t i = 0, at = 0; i < merge.added.count; i++, at = strlen(text)) {
         const struct added_record *record = &merge.added.items[i];
-        snprintf(text + at, sizeof text - at, "%s%" PRIu64 ":%" PRIx64 "%s", i ? " " : "",
+        if ((record->kind == ADDED_BASE) != bases)
+            continue;
+        snprintf(text + at, sizeof text - at, "%s%" PRIu64 ":%" PRIx64 "%s", at ? " " : "",
                  record->time_ns, record->start,
                  record->kind == CHANGE_UNLOADED ? "!"
                  : record->kind >= ADDED_COMM    ? "?"
                                                  : "");
     }
     assert_string_equal(text, expected);
+}
+
+static void assert_added(const char *expected)
+{
+    assert_added_of(false, expected);
 }
 
 static void assert_three_become(uint64_t ip, const char *expected)
@@ -173,14 +180,39 @@ static void test_the_first_map_of_each_image_stays(void **state)
     assert_int_equal(plan.image_count, 2);
     plan_merge();
     assert_added("200:100000 600:100400");
+    assert_added_of(true, "200:ff000 600:ff000");
+}
+
+/* The one at 600 would stand in front of a function that is left out. */
+static void test_an_images_beginning_stays_with_its_function(void **state)
+{
+    (void)state;
+    put_process(FIRST);
+    put_sample(SECOND, 700);
+    put_sample(FIRST, 900);
+    load_three();
+    load_function(0, 600, SECOND, "later");
+    load_function(0, 650, THIRD, "later, too");
+    load_function(0, 800, FIRST + 0x80, "of the first image");
+    play_timelines();
+    plan_merge();
+    for (size_t i = 0; i + 1 < merge.added.count; i++)
+        if (merge.added.items[i].kind == ADDED_BASE) {
+            assert_int_equal(merge.added.items[i + 1].kind, CHANGE_FUNCTION);
+            assert_int_equal(merge.added.items[i + 1].index, merge.added.items[i].index);
+            assert_int_equal(merge.added.items[i + 1].time_ns, merge.added.items[i].time_ns);
+        }
+    assert_added("200:100000 200:100400 600:100400");
+    assert_added_of(true, "200:ff000 600:ff000");
 }
 
 /* ---- Recordings of which all maps stay ---- */
 
-/* Their 3 maps take 384 bytes: 16 times that, and 16 bytes more. */
+/* Their 3 maps, and that of the file's beginning, take 512 bytes: 16 times that, and 16 bytes more.
+ */
 static void test_of_a_large_recording_all_maps_stay(void **state)
 {
-    enum { LARGE_BYTES = 16 * 3 * 128 };
+    enum { LARGE_BYTES = 16 * 4 * 128 };
     (void)state;
     for (int more = 1; more >= 0; more--) {
         assert_int_equal(end_merge(NULL), 0);
@@ -274,9 +306,10 @@ static void test_maps_of_two_processes_are_by_time(void **state)
     play_timelines();
     plan_merge();
     assert_added("150:100000 200:100000 200:100400 600:100400");
-    assert_int_equal(merge.added.items[0].process, 1);
-    assert_int_equal(merge.added.items[1].process, 0);
-    assert_int_equal(merge.added.items[3].process, 1);
+    const uint32_t wanted[] = {1, 1, 0, 0, 0, 1}; /* each with the beginning of its image */
+    assert_int_equal(merge.added.count, sizeof wanted / sizeof *wanted);
+    for (size_t i = 0; i < merge.added.count; i++)
+        assert_int_equal(merge.added.items[i].process, wanted[i]);
 }
 
 /* ---- Records that are left out ---- */
@@ -343,7 +376,7 @@ static void test_the_output_has_what_is_planned(void **state)
     assert_int_equal(recording_merge_write(&merge, &output, &findings), 0);
     assert_int_equal(output_file_commit(&output, &findings), 0);
     output_file_close(&output);
-    assert_maps_in(other_path, " 100://anon 200:image 200:image 400:/bin/kept");
+    assert_maps_in(other_path, " 100://anon 200:image 200:image 200:image 400:/bin/kept");
 }
 
 #define MERGE_TEST(test) cmocka_unit_test_setup_teardown(test, begin_merge, end_merge)
@@ -359,6 +392,7 @@ int main(void)
         MERGE_TEST(test_a_map_that_a_new_chain_needs_stays),
         MERGE_TEST(test_what_is_gone_where_no_sample_was_is_left_out),
         MERGE_TEST(test_the_first_map_of_each_image_stays),
+        MERGE_TEST(test_an_images_beginning_stays_with_its_function),
         MERGE_TEST(test_of_a_large_recording_all_maps_stay),
         MERGE_TEST(test_where_addresses_are_in_raw_data_all_maps_stay),
         MERGE_TEST(test_where_perf_unwinds_all_maps_stay),

@@ -130,10 +130,11 @@ static int fill_build_id(struct elf_writer *writer)
     if (!state)
         return -1;
     XXH3_128bits_reset(state);
-    uint32_t process = writer->image->process;
-    const uint64_t whole[4] = {writer->image->base,
-                               process == NO_PROCESS ? 0 : writer->processes[process].pid,
-                               writer->code.low64, writer->code.high64};
+    const uint32_t process = writer->image->process;
+    const bool of_all = process == NO_PROCESS; /* wherever its functions are */
+    const uint64_t whole[4] = {of_all ? 0 : writer->image->base,
+                               of_all ? 0 : writer->processes[process].pid, writer->code.low64,
+                               writer->code.high64};
     XXH3_128bits_update(state, whole, sizeof whole);
     XXH3_128bits_update(state, writer->symbols.symbols, writer->symbols.symbols_bytes);
     XXH3_128bits_update(state, writer->symbols.strings, writer->symbols.strings_bytes);

@@ -3,7 +3,9 @@
 
 #include "injector/arrays/array.h"
 #include "injector/inject/layout/equal_bodies.h"
+#include "injector/inject/layout/image_plan.h"
 #include "injector/inject/layout/name_groups.h"
+#include "injector/inject/layout/neighbourhood.h"
 #include "injector/inject/layout/placed_functions.h"
 
 #include <stdlib.h>
@@ -13,6 +15,9 @@ enum { BODY_ALIGN_BYTES = 16 };
 /* More code than this goes to another file: tools read whole sections. */
 #define MAX_TEXT_BYTES (UINT64_C(1) << 30)
 
+/* Nor does a picture reach over more memory, most of which is a hole: objdump reads holes, too. */
+#define MAX_PICTURE_BYTES (UINT64_C(128) << 20)
+
 struct name_planner {
     struct image_plan *plan;
     struct name_groups groups;
@@ -21,6 +26,7 @@ struct name_planner {
     uint32_t *firsts; /* of the group that is being placed: which of its bodies stands for which */
     size_t body_count, row_count; /* placed so far: of plan->bodies and plan->rows */
     uint64_t end;                 /* of the image's content so far */
+    uint64_t base;                /* of the only image, if it is a picture of memory; else 0 */
     const struct image_body *last;
 };
 
@@ -46,6 +52,7 @@ static int add_image(struct name_planner *planner, uint32_t part)
     images[plan->image_count++] =
         (struct jit_image){.process = NO_PROCESS,
                            .part = part,
+                           .base = planner->base,
                            .text_start = IMAGE_PAGE_BYTES,
                            .text_end = IMAGE_PAGE_BYTES,
                            .bodies = plan->bodies + planner->body_count,
@@ -56,11 +63,14 @@ static int add_image(struct name_planner *planner, uint32_t part)
 }
 
 /* The offset for BODY of FUNCTION.  BODY is NULL if the code has no address.  If a body lies right
- * behind the one before in memory, it does so in the file, too: one map record can cover both. */
+ * behind the one before in memory, it does so in the file, too: one map record can cover both.  In
+ * a picture each one lies as in memory. */
 static uint64_t next_offset(const struct name_planner *planner, const struct image_body *body,
                             const struct jit_function *function)
 {
     const struct image_body *last = planner->last;
+    if (planner->base && body)
+        return function->addr - planner->base;
     if (last && body && last->process == body->process) {
         const struct jit_function *before = last->function;
         uint32_t gap = place_of(planner, last)->gap_after;
@@ -77,6 +87,8 @@ static void put_body(struct name_planner *planner, const struct image_body *body
     struct image_body *placed = &planner->plan->bodies[planner->body_count++];
     *placed = *body;
     placed->offset = next_offset(planner, body, function);
+    if (planner->base && !image->body_count)
+        image->text_start = placed->offset;
     planner->end = image->text_end = placed->offset + function->size;
     planner->last = placed;
     image->body_count++;
@@ -160,11 +172,30 @@ static bool is_plain(const struct name_groups *groups, enum image_rows rows)
            groups->machine_count == 1;
 }
 
+/* The base of an image that is a picture of memory, for GROUPS that are plain.  0: the bodies are
+ * of several processes, too far from each other, or one took another's place. */
+static uint64_t base_of_picture(const struct name_groups *groups)
+{
+    struct neighbourhood those = {0};
+    for (size_t i = 0; i < groups->body_count; i++) {
+        const struct image_body *body = &groups->bodies[i];
+        const uint64_t addr = body->function->addr;
+        if (body->process != groups->bodies[0].process ||
+            !neighbourhood_take(&those, addr, addr + body->function->size))
+            return 0;
+    }
+    if (those.shared || those.reach - those.start > MAX_PICTURE_BYTES ||
+        those.start < UINT64_C(2) * IMAGE_PAGE_BYTES) /* no page is in front of it */
+        return 0;
+    return image_plan_base(those.start);
+}
+
 static int make_room(struct name_planner *planner)
 {
     struct name_groups *groups = &planner->groups;
     struct image_plan *plan = planner->plan;
     if (is_plain(groups, planner->rows)) {
+        planner->base = base_of_picture(groups);
         plan->bodies = groups->bodies;
         groups->are_given = true;
         return 0;

@@ -10,6 +10,10 @@
  * A body that is equal to another body of its function, byte for byte and line for line, needs no
  * place of its own.  The unwinders of perf need one base for a file, so this layout is for
  * recordings without user stacks.  Its images have no unwind tables.
+ *
+ * If each name has one body, and all are near each other in one process, the image is a picture of
+ * memory as those of image_plan.h.  perf's rows are the same.  Readers that take one place in
+ * memory for each file, as hotspot does, find all names in it.
  */
 #ifndef PERFJIT_IMAGE_PLAN_BY_NAME_H
 #define PERFJIT_IMAGE_PLAN_BY_NAME_H

@@ -34,7 +34,8 @@ struct image_row {
 struct jit_image {
     uint32_t process; /* index into the processes; NO_PROCESS: of all (image_plan_by_name.h) */
     const struct code_log *log; /* the timeline's; NULL: of several */
-    uint64_t base;              /* run-time address of the file's first byte; 0 where it has none */
+    uint64_t base;              /* run-time address of the file's first byte; 0: it is no picture of
+                                   memory */
     uint64_t text_start;        /* offset = virtual address of the first function */
     uint64_t text_end;          /* and after the last */
     uint64_t tables_start; /* of the unwind tables, far above the text perhaps; 0: there are none */

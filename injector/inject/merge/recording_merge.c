@@ -65,25 +65,50 @@ static struct address_span *spans_of(const struct added_records *added, size_t *
     return spans;
 }
 
+/* What is kept of an image's maps. */
+struct kept_image {
+    bool is_named;            /* one of its functions' */
+    bool has_base;            /* the next is due when a function's is kept: */
+    struct added_record base; /* the last one, which is not kept yet */
+};
+
 /* Each image's first map stays in any case: the profile names all files, and by these names an
  * injected recording is known. */
+static bool is_kept(const struct added_record *record, const struct kept_image *image,
+                    const struct sampled_addresses *addresses)
+{
+    return !is_map(record) || (record->kind == CHANGE_FUNCTION && !image->is_named) ||
+           sampled_addresses_meet(addresses, NO_LIFE, record->start, record->end);
+}
+
+/* An image's beginning is kept with the next function of that image.  It goes into the place of a
+ * record that was read already: its own, or a later one's that is not kept. */
 static int keep_met(struct added_records *added, const struct sampled_addresses *addresses,
                     size_t image_count)
 {
     size_t kept = 0;
-    bool *named = calloc(image_count + 1, sizeof *named);
-    for (size_t i = 0; named && i < added->count; i++) {
-        const struct added_record *record = &added->items[i];
-        bool first = record->kind == CHANGE_FUNCTION && !named[record->index];
-        if (first)
-            named[record->index] = true;
-        if (!is_map(record) || first ||
-            sampled_addresses_meet(addresses, NO_LIFE, record->start, record->end))
-            added->items[kept++] = *record;
+    struct kept_image *images = calloc(image_count + 1, sizeof *images);
+    for (size_t i = 0; images && i < added->count; i++) {
+        const struct added_record record = added->items[i];
+        const bool of_image = record.kind == CHANGE_FUNCTION || record.kind == ADDED_BASE;
+        struct kept_image *image = &images[of_image ? record.index : image_count];
+        if (record.kind == ADDED_BASE) {
+            image->base = record;
+            image->has_base = true;
+        } else if (is_kept(&record, image, addresses)) {
+            if (record.kind == CHANGE_FUNCTION && image->has_base &&
+                image->base.process == record.process) {
+                added->items[kept] = image->base;
+                added->items[kept++].time_ns = record.time_ns;
+                image->has_base = false;
+            }
+            image->is_named = image->is_named || record.kind == CHANGE_FUNCTION;
+            added->items[kept++] = record;
+        }
     }
-    added->count = named ? kept : added->count;
-    free(named);
-    return named ? 0 : -1;
+    added->count = images ? kept : added->count;
+    free(images);
+    return images ? 0 : -1;
 }
 
 /* perf finds an address in a map that holds it.  A map without any of the samples' addresses, at
