@@ -7,7 +7,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { PROLOGUE_MOST = 16, EPILOGUE_MOST = 8, STUB_MOST = 6, DEEP_TARGETS = 16 };
+enum {
+    PROLOGUE_MOST = 16,
+    EPILOGUE_MOST = 8,
+    STUB_MOST = 6,
+    DEEP_TARGETS = 16,
+    VZEROUPPER_BYTES = 3
+};
 enum { OFFSET_IN_ENTRY = 8, OFFSET_PUSHED = 16 };
 
 /* As instructions number them. */
@@ -60,9 +66,7 @@ static void add_edge(struct rows *rows, uint64_t from, uint64_t to)
     if (!items)
         return;
     edges->items = items;
-    const uint64_t behind = edges->count ? items[edges->count - 1].to : 0;
-    if ((from = from < behind ? behind : from) < to)
-        items[edges->count++] = (struct frame_edge){from, to};
+    items[edges->count++] = (struct frame_edge){from, to};
 }
 
 /* ---- Instructions ---- */
@@ -186,18 +190,46 @@ static bool jumps_to(const struct x86_instruction *one, uint64_t behind, uint64_
     return conditional;
 }
 
-/* Behind the test for collectors that change code (ZGC; each from JDK 20 on): "cmp $N,guard(%r15);
- * jne".  AT: there is none. */
+static bool is_nop(const struct x86_instruction *one)
+{
+    return (is_plain(one, 0x90) && one->opcode_register == 0) ||
+           (one->encoding == X86_LEGACY && one->map == 1 && one->opcode == 0x1f);
+}
+
+/* Behind the test for collectors that change code (ZGC; each from JDK 20 on), which is aligned:
+ * C2's "cmp $N,guard(%r15); jne", C1's "cmp $N,guard(%r15); je 1f; call; 1:".  AT: there is none.
+ */
 static uint64_t behind_barrier(const struct compiled_frame *frame, uint64_t at)
 {
-    enum { COMPARE = 7, R15 = 15 };
-    struct x86_instruction compare, jump;
-    uint64_t target;
-    if (!decode(frame, at, &compare) || !is_plain(&compare, 0x81) || (compare.reg & 7) != COMPARE ||
-        compare.mode == 3 || compare.base != R15 || !decode(frame, at + compare.length, &jump))
+    enum { COMPARE = 7, R15 = 15, CALL = 0xe8 };
+    struct x86_instruction one, call;
+    uint64_t behind = at, target;
+    while (decode(frame, behind, &one) && is_nop(&one))
+        behind += one.length;
+    if (!decode(frame, behind, &one) || !(is_plain(&one, 0x81) || is_plain(&one, 0x83)) ||
+        (one.reg & 7) != COMPARE || one.mode == 3 || one.base != R15)
         return at;
-    const uint64_t behind = at + compare.length + jump.length;
-    return jumps_to(&jump, behind, &target) ? behind : at;
+    behind += one.length;
+    if (!decode(frame, behind, &one) || !jumps_to(&one, behind + one.length, &target))
+        return at;
+    behind += one.length;
+    return decode(frame, behind, &call) && is_plain(&call, CALL) && target == behind + call.length
+               ? target
+               : behind;
+}
+
+/* Behind what belongs to a prologue and changes nothing of where the caller is, AT being behind the
+ * rest: C2 sets rbp in a small frame when it has stored it ("mov %rsp,%rbp; add $N,%rbp"). */
+static uint64_t behind_prologue(const struct compiled_frame *frame, uint64_t at)
+{
+    struct x86_instruction one;
+    if (decode(frame, at, &one) && is_rbp_set(&one)) {
+        at += one.length;
+        if (decode(frame, at, &one) && (is_plain(&one, 0x81) || is_plain(&one, 0x83)) && one.wide &&
+            one.mode == 3 && one.rm == RBP && (one.reg & 7) == 0)
+            at += one.length;
+    }
+    return behind_barrier(frame, at);
 }
 
 /* ---- Epilogues ---- */
@@ -205,16 +237,13 @@ static uint64_t behind_barrier(const struct compiled_frame *frame, uint64_t at)
 /* The stub at AT is reached by a jump from behind an epilogue: the frame is gone in it. */
 static void read_stub(struct rows *rows, const struct compiled_frame *frame, uint64_t at)
 {
-    struct x86_instruction one;
+    struct x86_instruction one = {0};
+    const uint64_t begin = at;
     add(rows, at, OFFSET_IN_ENTRY, false);
-    for (size_t i = 0; i < STUB_MOST && decode(frame, at, &one); i++) {
+    for (size_t i = 0; i < STUB_MOST && !is_jump(&one) && decode(frame, at, &one); i++)
         at += one.length;
-        if (is_jump(&one)) {
-            add_body(rows, at, frame);
-            return;
-        }
-    }
     add_body(rows, at, frame);
+    add_edge(rows, begin, at);
 }
 
 /* In methods that lock (@ReservedStackAccess) the epilogue asks whether the stack's reserve was
@@ -305,6 +334,13 @@ static bool is_epilogue(const struct compiled_frame *frame, uint64_t at,
     return true;
 }
 
+/* C2 puts "vzeroupper" in front of an epilogue, if the method uses vectors. */
+static bool is_vzeroupper(const struct x86_instruction *one)
+{
+    return one->encoding == X86_VEX && one->map == 1 && one->opcode == 0x77 &&
+           one->length == VZEROUPPER_BYTES;
+}
+
 /* The first place from AT on with the bytes of "add $S,%rsp; pop %rbp" of FRAME; its size: there is
  * none. */
 static uint64_t find_epilogue(const struct compiled_frame *frame, uint64_t at)
@@ -358,7 +394,7 @@ static void read_body(struct rows *rows, const struct compiled_frame *frame, uin
     struct x86_instruction one;
     struct deep_targets targets = {0};
     int64_t depth = 0;
-    uint64_t epilogue = find_epilogue(frame, at);
+    uint64_t epilogue = find_epilogue(frame, at), vectors_end = frame->size;
     for (uint64_t popped; at < until || until == 0;) {
         if (epilogue < at)
             epilogue = find_epilogue(frame, at);
@@ -372,7 +408,7 @@ static void read_body(struct rows *rows, const struct compiled_frame *frame, uin
             if (popped > at + one.length)
                 add(rows, at + one.length, OFFSET_PUSHED, true);
             const uint64_t behind = read_behind_pop(rows, frame, popped);
-            add_edge(rows, at, behind);
+            add_edge(rows, vectors_end == at ? at - VZEROUPPER_BYTES : at, behind);
             at = behind;
             depth = 0;
             continue;
@@ -383,6 +419,7 @@ static void read_body(struct rows *rows, const struct compiled_frame *frame, uin
             continue;
         }
         at += one.length;
+        vectors_end = is_vzeroupper(&one) ? at : frame->size;
         const int64_t before = depth;
         depth += pushed_by(&one);
         depth = depth < 0 || is_jump(&one) || is_ret(&one) ? 0 : depth;
@@ -395,6 +432,12 @@ static void read_body(struct rows *rows, const struct compiled_frame *frame, uin
 
 /* ---- Tables ---- */
 
+static int by_begin(const void *a, const void *b)
+{
+    const struct frame_edge *one = a, *other = b;
+    return one->from < other->from ? -1 : one->from > other->from;
+}
+
 /* The end of an epilogue may be the beginning of a stub, or of another entry: that one counts, and
  * so stands last. */
 static int by_place(const void *a, const void *b)
@@ -405,6 +448,22 @@ static int by_place(const void *a, const void *b)
     if (one->saved != other->saved)
         return one->saved ? -1 : 1;
     return one->number < other->number ? -1 : 1;
+}
+
+/* One edge for those that meet: a poll's stub may stand right behind its epilogue. */
+static void sort_edges(struct frame_edges *edges)
+{
+    size_t kept = 0;
+    if (edges->count)
+        qsort(edges->items, edges->count, sizeof *edges->items, by_begin);
+    for (size_t i = 0; i < edges->count; i++) {
+        struct frame_edge *last = kept ? &edges->items[kept - 1] : NULL;
+        if (!last || edges->items[i].from > last->to)
+            edges->items[kept++] = edges->items[i];
+        else if (edges->items[i].to > last->to)
+            last->to = edges->items[i].to;
+    }
+    edges->count = kept;
 }
 
 static void put_rows(struct jitdump_cfi *cfi, const struct rows *rows, uint64_t size)
@@ -436,9 +495,11 @@ bool frame_tables_make(struct jitdump_cfi *cfi, const struct compiled_frame *fra
         if (!good)
             break;
         /* A call checks its receiver's class in front of the first entry. */
-        add_edge(&rows, i ? frame->entries[i] : 0, behind_barrier(frame, body));
+        add_edge(&rows, i ? frame->entries[i] : 0, behind_prologue(frame, body));
         read_body(&rows, frame, body, i + 1 < frame->entry_count ? frame->entries[i + 1] : 0);
     }
+    if (edges)
+        sort_edges(edges);
     if (good) {
         qsort(rows.items, rows.count, sizeof *rows.items, by_place);
         put_rows(cfi, &rows, frame->size);

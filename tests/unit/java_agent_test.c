@@ -353,15 +353,34 @@ static const uint8_t guarded[] = {
     0x49, 0x3b, 0xa7, 0x40, 0x03, 0x00, 0x00, 0x0f, 0x87, 0x01, 0x00, 0x00, 0x00, 0xc3, /* 33 */
     0xe9, 0x00, 0x01, 0x00, 0x00, 0xf4}; /* 47: the stubs */
 
+/* The same by C1, which calls when it was changed. */
+static const uint8_t guarded_by_c1[] = {
+    0x55, 0x48, 0x8b, 0xec, 0x48, 0x83, 0xec, 0x10,             /* prologue */
+    0x41, 0x81, 0x7f, 0x68, 0x10, 0x15, 0x00, 0x00, 0x74, 0x05, /* 8: cmp, je 23 */
+    0xe8, 0x00, 0x01, 0x00, 0x00,                               /* 18: call */
+    0x8b, 0xc6, 0x48, 0x83, 0xc4, 0x10, 0x5d, 0xc3};            /* 23 */
+
+/* A small frame of C2 with -XX:+PreserveFramePointer: rbp is set behind it; a nop aligns the test.
+ * The method used vectors. */
+static const uint8_t small_guarded[] = {
+    0x48, 0x81, 0xec, 0x18, 0x00, 0x00, 0x00, 0x48, 0x89, 0x6c, 0x24, 0x10, /* sub, mov */
+    0x48, 0x8b, 0xec, 0x48, 0x83, 0xc5, 0x10, 0x90,                         /* 12: mov, add, nop */
+    0x41, 0x81, 0x7f, 0x68, 0x10, 0x15, 0x00, 0x00, 0x0f, 0x85, 0x0b, 0x00, 0x00, 0x00, /* 20 */
+    0x8b, 0xc6, 0xc5, 0xf8, 0x77, 0x48, 0x83, 0xc4, 0x10, 0x5d, 0xc3, 0xf4};            /* 34 */
+
 static void test_where_frames_are_made_and_left(void **state)
 {
     (void)state;
     struct compiled_frame frame = {getter, sizeof getter, 64, false, {13}, 1};
-    assert_edges(&frame, "0-25 28-47 69-79 ");
+    assert_edges(&frame, "0-25 28-79 ");
     frame = (struct compiled_frame){empty, sizeof empty, 32, false, {0}, 1};
-    assert_edges(&frame, "0-12 12-31 ");
+    assert_edges(&frame, "0-43 ");
     frame = (struct compiled_frame){guarded, sizeof guarded, 32, false, {0}, 1};
-    assert_edges(&frame, "0-26 28-47 ");
+    assert_edges(&frame, "0-26 28-52 ");
+    frame = (struct compiled_frame){guarded_by_c1, sizeof guarded_by_c1, 32, false, {0}, 1};
+    assert_edges(&frame, "0-23 25-31 ");
+    frame = (struct compiled_frame){small_guarded, sizeof small_guarded, 32, false, {0}, 1};
+    assert_edges(&frame, "0-34 36-45 ");
     frame = (struct compiled_frame){locking, sizeof locking, 64, false, {0}, 1};
     assert_edges(&frame, "0-5 8-60 ");
 }
