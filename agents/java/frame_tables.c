@@ -466,9 +466,20 @@ static void sort_edges(struct frame_edges *edges)
     edges->count = kept;
 }
 
+/* Compiled code keeps none of the registers that native code keeps, but for rbp.  ZGC's C1 pushes
+ * some of them around a use of its own. */
+static void forget_registers(struct jitdump_cfi *cfi, uint64_t at)
+{
+    static const unsigned kept_by_c[] = {JITDUMP_RBX, JITDUMP_R12, JITDUMP_R13, JITDUMP_R14,
+                                         JITDUMP_R15};
+    for (size_t i = 0; i < sizeof kept_by_c / sizeof *kept_by_c; i++)
+        jitdump_cfi_undefined(cfi, at, kept_by_c[i]);
+}
+
 static void put_rows(struct jitdump_cfi *cfi, const struct rows *rows, uint64_t size)
 {
     const struct row *last = &(const struct row){.cfa_offset = OFFSET_IN_ENTRY};
+    bool forgot = false;
     for (size_t i = 0; i < rows->count; i++) {
         const struct row *row = &rows->items[i];
         if (row->at >= size || (i + 1 < rows->count && rows->items[i + 1].at == row->at))
@@ -476,6 +487,9 @@ static void put_rows(struct jitdump_cfi *cfi, const struct rows *rows, uint64_t 
         if (row->cfa_offset != last->cfa_offset || row->by_rbp != last->by_rbp)
             jitdump_cfi_def_cfa(cfi, row->at, row->by_rbp ? JITDUMP_RBP : JITDUMP_RSP,
                                 (int64_t)row->cfa_offset);
+        if (row->saved && !forgot)
+            forget_registers(cfi, row->at);
+        forgot = forgot || row->saved;
         if (row->saved && !last->saved)
             jitdump_cfi_offset(cfi, row->at, JITDUMP_RBP, -16);
         else if (!row->saved && last->saved)

@@ -188,6 +188,10 @@ static const uint8_t pushed_jump[] = {0x55, 0x48, 0x83, 0xec, 0x30, 0x53, 0x50, 
                                       0x74, 0x06, 0x58, 0x5b, 0xeb, 0x04, 0x90, 0x90, 0x58,
                                       0x5b, 0x48, 0x83, 0xc4, 0x30, 0x5d, 0xc3};
 
+/* As ZGC's C1: r15 is used for something else meanwhile. */
+static const uint8_t borrowed[] = {0x55, 0x48, 0x83, 0xec, 0x10, 0x41, 0x57, 0x49, 0x83, 0xef,
+                                   0x10, 0x41, 0x5f, 0x48, 0x83, 0xc4, 0x10, 0x5d, 0xc3};
+
 static void assert_frame(const struct compiled_frame *frame, const char *expected)
 {
     struct jitdump_cfi *cfi = jitdump_cfi_new(JITDUMP_X86_64);
@@ -302,6 +306,19 @@ static void test_a_jump_takes_what_was_pushed_along(void **state)
                          "19 rsp+64 rbp=c-16 ra=c-8\n"
                          "23 rsp+16 rbp=c-16 ra=c-8\n"
                          "24 rsp+8 rbp=s ra=c-8\n");
+}
+
+static void test_registers_that_native_code_keeps_are_used(void **state)
+{
+    (void)state;
+    struct compiled_frame frame = {borrowed, sizeof borrowed, 32, false, {0}, 1};
+    assert_frame(&frame, "0 rsp+8 ra=c-8\n"
+                         "1 rsp+16 rbp=c-16 ra=c-8\n"
+                         "5 rsp+32 rbp=c-16 ra=c-8\n"
+                         "7 rsp+40 rbp=c-16 ra=c-8\n"
+                         "13 rsp+32 rbp=c-16 ra=c-8\n"
+                         "17 rsp+16 rbp=c-16 ra=c-8\n"
+                         "18 rsp+8 rbp=s ra=c-8\n");
 }
 
 static void test_a_wrapper_is_unwound_by_rbp(void **state)
@@ -774,6 +791,7 @@ int main(void)
         cmocka_unit_test(test_an_epilogue_that_asks_for_the_stacks_reserve),
         cmocka_unit_test(test_bytes_that_are_no_instruction_are_skipped),
         cmocka_unit_test(test_a_jump_takes_what_was_pushed_along),
+        cmocka_unit_test(test_registers_that_native_code_keeps_are_used),
         cmocka_unit_test(test_a_wrapper_is_unwound_by_rbp),
         cmocka_unit_test(test_a_prologue_of_another_frame_has_no_tables),
         cmocka_unit_test(test_where_frames_are_made_and_left),
