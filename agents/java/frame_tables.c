@@ -420,6 +420,8 @@ static void read_body(struct rows *rows, const struct compiled_frame *frame, uin
         }
         at += one.length;
         vectors_end = is_vzeroupper(&one) ? at : frame->size;
+        while (is_plain(&one, 0xe9) && at < frame->size && !frame->code[at])
+            at++; /* what is left of a number that C1 patches */
         const int64_t before = depth;
         depth += pushed_by(&one);
         depth = depth < 0 || is_jump(&one) || is_ret(&one) ? 0 : depth;

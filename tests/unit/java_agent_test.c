@@ -192,6 +192,11 @@ static const uint8_t pushed_jump[] = {0x55, 0x48, 0x83, 0xec, 0x30, 0x53, 0x50, 
 static const uint8_t borrowed[] = {0x55, 0x48, 0x83, 0xec, 0x10, 0x41, 0x57, 0x49, 0x83, 0xef,
                                    0x10, 0x41, 0x5f, 0x48, 0x83, 0xc4, 0x10, 0x5d, 0xc3};
 
+/* C1 will patch ten bytes, and jumps there meanwhile; the zeros are what is left of them. */
+static const uint8_t to_patch[] = {0x55, 0x48, 0x83, 0xec, 0x10, 0x85, 0xc0, 0x74, 0x0a, 0xe9, 0x00,
+                                   0x01, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x48, 0x8b, 0x51,
+                                   0x10, 0x8b, 0xc6, 0x48, 0x83, 0xc4, 0x10, 0x5d, 0xc3};
+
 static void assert_frame(const struct compiled_frame *frame, const char *expected)
 {
     struct jitdump_cfi *cfi = jitdump_cfi_new(JITDUMP_X86_64);
@@ -319,6 +324,17 @@ static void test_registers_that_native_code_keeps_are_used(void **state)
                          "13 rsp+32 rbp=c-16 ra=c-8\n"
                          "17 rsp+16 rbp=c-16 ra=c-8\n"
                          "18 rsp+8 rbp=s ra=c-8\n");
+}
+
+static void test_what_is_left_of_a_number_is_no_instruction(void **state)
+{
+    (void)state;
+    struct compiled_frame frame = {to_patch, sizeof to_patch, 32, false, {0}, 1};
+    assert_frame(&frame, "0 rsp+8 ra=c-8\n"
+                         "1 rsp+16 rbp=c-16 ra=c-8\n"
+                         "5 rsp+32 rbp=c-16 ra=c-8\n"
+                         "29 rsp+16 rbp=c-16 ra=c-8\n"
+                         "30 rsp+8 rbp=s ra=c-8\n");
 }
 
 static void test_a_wrapper_is_unwound_by_rbp(void **state)
@@ -792,6 +808,7 @@ int main(void)
         cmocka_unit_test(test_bytes_that_are_no_instruction_are_skipped),
         cmocka_unit_test(test_a_jump_takes_what_was_pushed_along),
         cmocka_unit_test(test_registers_that_native_code_keeps_are_used),
+        cmocka_unit_test(test_what_is_left_of_a_number_is_no_instruction),
         cmocka_unit_test(test_a_wrapper_is_unwound_by_rbp),
         cmocka_unit_test(test_a_prologue_of_another_frame_has_no_tables),
         cmocka_unit_test(test_where_frames_are_made_and_left),
