@@ -56,8 +56,8 @@ run_work() {
     await_use $pid 1500
 }
 
-sound() { # NAME: every sample in JIT code has a name
-    perfjit check "$1.perf.data" >check 2>&1 || complain "$(cat check)"
+sound() { # NAME: every sample in JIT code has a name; on a busy machine perf loses some of all
+    perfjit check "$1.perf.data" >check 2>&1 || [ "$(tail -1 check)" = "  perf lost part of the recording" ] || complain "$(cat check)"
     grep -q 'in JIT code, \[unknown\] *0$' check || complain "$(cat check)"
 }
 
