@@ -63,6 +63,9 @@ const write = (file, data) => {
     fs.writeFileSync(file, fs.readFileSync("any.html", "utf8").replace(/(id="data">\n)[^]*?(<\/script>)/, (_, begin, end) => begin + packed + "\n" + end));
 };
 write("page.html", data);
+// A stack of sixty calls.
+write("deep.html", { ...data, waiting: undefined, activities: undefined, moments: undefined, nodes: { parent: [0, ...new Array(60).fill(1)], frame: [0, ...Array.from({ length: 60 }, (_, i) => i % 2 ? visit : walk)] },
+    samples: { node: [60, 60], thread: [0, 0], weight: [1000000, 1000000], time: [0, 1000] } });
 // The same with a deopt that the runtime told of.
 const told = { kind: 1, at: 700500, to: 700500, thread: 0, before: walk, frame: -1, reason: text("wrong map"), place: text("/app/server.js:21:7") };
 const collection = { kind: 2, at: 800000, to: 850000, thread: -1, before: -1, frame: -1, reason: 0, place: 0 };
@@ -161,6 +164,25 @@ check("a crumb", (await page.hash()).split(".").length, 2);
 await page.press("Escape", "Escape");
 check("out", await page.hash(), "");
 check("no crumbs", await page.evaluate("document.querySelectorAll('#crumbs button').length"), 0);
+END
+}
+
+@test "what is higher than its room is seen and pointed at wherever it is scrolled to, in each view" {
+    in_browser deep.html <<'END'
+for (const [hash, last, up] of [["", /^visit\n/, 10], ["#view=inverted", /^walk\n/, 10], ["#view=time", /^visit\n/, 30]]) {
+    await page.evaluate(`location.hash = "${hash}"`);
+    await page.settle();
+    for (const share of [0.5, 1]) {
+        await page.evaluate(`(stage.scrollTop = ${share} * (stage.scrollHeight - stage.clientHeight), stage.scrollIntoView(), 0)`);
+        await page.settle();
+        const { fits, x, y, drawn } = await page.evaluate(`(() => { const { left, top, height } = stage.getBoundingClientRect(), picture = canvas.getBoundingClientRect(), y = stage.clientHeight - ${up}; return { fits: [picture.top - top - 1, picture.height - stage.clientHeight], x: left + 300, y: top + y, drawn: canvas.getContext('2d').getImageData(300, y, 1, 1).data[3] }; })()`);
+        check("the picture fills its room: " + hash, fits, [0, 0]);
+        check("with boxes: " + hash, drawn, 255);
+        await page.mouse("mouseMoved", x, y);
+        await page.settle();
+        check("that tell what they are: " + hash, await page.text("#tip"), share === 1 ? last : /^(walk|visit)\n/);
+    }
+}
 END
 }
 

@@ -28,7 +28,7 @@ function sizeCanvas(canvas, stage, rows, isPrinted) {
     const height = Math.max(Math.min(rows * rowHeight, isPrinted ? mostPrinted * rowHeight : stage.clientHeight), 60);
     canvas.style.width = width + "px";
     canvas.style.height = height + "px";
-    canvas.style.marginBottom = Math.max(rows * rowHeight - height, 0) + "px";
+    canvas.parentElement.style.height = Math.max(rows * rowHeight, height) + "px"; // all rows: a sticky picture stays within what it stands in
     const pixels = [Math.round(width * scale), Math.round(height * scale)];
     if (canvas.width !== pixels[0] || canvas.height !== pixels[1]) [canvas.width, canvas.height] = pixels;
     const context = canvas.getContext("2d");
