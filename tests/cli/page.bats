@@ -162,7 +162,9 @@ END
     cat "$here"/../../injector/profile/flamegraph/page/{profile,tree,tiers,filter,colours}.js "$here"/page_model.js >mine.js
     cat >>mine.js <<'END'
 const rows = [["main", "/app/main.js", 1], ["(anonymous)", "/tmp/perfjit-Ab3dE6/settings/node/reach.js", 0], ["f", "/home/perfjit-tests/settings/f.js", 1], ["slow_subtype_check Runtime1 stub", "", 0],
-    ["jbyte_disjoint_arraycopy_avx3", "", 0], ["g1_post_barrier_slow", "", 0], ["_new_array_nozero_Java", "", 0], ["int App.work(int)", "App.java", 1], ["stub", "/app/stub.js", 1], ["arraycopy", "", 1]];
+    ["jbyte_disjoint_arraycopy_avx3", "", 0], ["g1_post_barrier_slow", "", 0], ["_new_array_nozero_Java", "", 0], ["int App.work(int)", "App.java", 1],
+    ["java.lang.Object App.visit(java.lang.String, int)", "App.java", 1], ["java.util.Map<java.lang.String, App> App.all()", "", 1], ["java.lang.Object java.util.HashMap.get(java.lang.Object)", "", 0],
+    ["void java.util.HashMap.<init>(int)", "", 0], ["java.util.HashMap.get", "", 0], ["stub", "/app/stub.js", 1], ["arraycopy", "", 1]];
 const none = rows.map(() => 0), strings = ["", ...rows.flat().filter((word) => typeof word === "string" && word)], text = (word) => strings.indexOf(word);
 const profile = { strings, frames: { name: rows.map(([name]) => text(name)), file: rows.map(([, file]) => text(file)), module: none, line: none, column: none, tier: none, rank: none, kind: none, inlined: none } };
 const owners = ownersOf(profile), others = 1 << hideable.indexOf("others");

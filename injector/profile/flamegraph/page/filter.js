@@ -14,7 +14,7 @@ const runtimeFiles = /(^|\/)perfjit-\w{6}\/settings\/|^(node:|internal\/|<?nativ
 const runtimeModules = /^(libjvm|libpython|libruby|libnode|libv8|libuv|libcoreclr|libclrjit|libmono|libjavascriptcoregtk|opcache|libluajit)[^/]*\.so|^(node|beam\.smp|php[\d.]*|python[\d.]*|luajit|bun|deno|ruby)$/;
 const runtimeNames = /^(Builtin:|RegExp:|Builtins_|BytecodeHandler:|StubRoutines|call_stub$|I2C\/C2I|vtable stub|itable stub|AdapterBlob|[\w ]+([Ss]tub|Blob)$|\w+_arraycopy\w*$|\w+_barrier_slow$|_\w+_Java$|resolve_\w+_call$|Interpreter$|v8::|node::|uv_|uv__|_?Py[A-Z_]|execute_ex$|zend_|JSC::|WTF::|llint_|erts_|global::|beam_|process_main$|init:|proc_lib:|erl_|JavaCalls|vm_exec|mono_|[~\w]*[Tt]rampoline)/;
 const libraryFiles = /(^|\/)(node_modules|site-packages|dist-packages|gems|vendor)\/|^\/(usr|opt|lib)\/|^file:\/\/\/usr\/|^(java|javax|jdk|sun)\//;
-const libraryNames = new RegExp("^([\\w.$<>[\\], ]+ )?(java|javax|jdk|sun)\\.[\\w$.]*[(:]|^(java|javax|jdk|sun)\\.|" + // Erlang's OTP:
+const libraryNames = new RegExp("^([\\w.$<>[\\], ]+ )?(java|javax|jdk|sun)\\.[^\\s(:]*([(:]|$)|" + // behind its return type, if it has one; Erlang's OTP:
     "^(lists|maps|dict|sets|gb_\\w+|ord\\w+|ets|string|binary|re|io\\w*|file\\w*|gen\\w*|supervisor|proc_lib|sys|timer|unicode|rand|queue|erl_\\w+|erlang|init|code\\w*|" +
     "application\\w*|error_\\w+|logger\\w*|prim_\\w+|beam_\\w+|epp|compile):\\S+/\\d+$");
 
