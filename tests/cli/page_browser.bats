@@ -260,6 +260,59 @@ near("earlier, by key", await page.hash(), "span", 0.3125, 0.5625, 0.005);
 END
 }
 
+@test "the time view: what is in focus is marked, and stays through zooming and scrolling; arrows and n reach all threads" {
+    in_browser page.html <<'END'
+await page.send("Emulation.setDeviceMetricsOverride", { width: 1000, height: 300, deviceScaleFactor: 1, mobile: false });
+await page.press("t", "/");
+await page.type("walk");
+await page.press("Enter", "Escape");
+check("outermost calls alone", await page.text("#matched"), /^1 of 1,/);
+check("the longest", await page.text("#details"), /^walk\n[^]*total 200\.00 ms [^]*from 0\.7000 s to 0\.9000 s/);
+const framed = () => page.evaluate("(() => { const { width, height, data } = canvas.getContext('2d').getImageData(0, 20, canvas.width, canvas.height - 20), rows = []; for (let y = 0; y < height; y++) for (let x = 0, run = 0; x < width; x++) { const at = (y * width + x) * 4; run = data[at] + data[at + 1] + data[at + 2] === 0 && data[at + 3] === 255 ? run + 1 : 0; if (run === 40) rows.push(y); } return rows.length; })()");
+check("a black frame: two lines, above and below", await framed(), 4);
+await page.press("+", "+");
+check("zoomed in to it", [(await page.text("#details")).split("\n")[0], await framed()], ["walk", 4]);
+await page.press("-", "-", "-");
+check("and out", [(await page.text("#details")).split("\n")[0], await framed()], ["walk", 4]);
+await page.press("/");
+await page.evaluate("document.getElementById('search').select()");
+await page.type("answer");
+await page.press("Enter", "Escape", "n");
+check("the next", [await page.text("#matched"), await page.text("#details")].join(), /^2 of 2, .*,answer\ninterpreter/);
+await page.press("/");
+await page.evaluate("document.getElementById('search').select()");
+await page.type("Thing.method");
+await page.press("Enter", "Escape");
+check("of a thread that was not in sight", await page.text("#details"), /^void com\.example[^]*from 0\.2000 s to 0\.3000 s/);
+const seen = () => page.evaluate("(() => { const y = 13 * 20 - stage.scrollTop; return y >= 20 && y + 20 <= stage.clientHeight; })()");
+check("it is now", await seen(), true);
+await page.press("ArrowUp");
+check("up, to the other thread at that time", await page.text("#details"), /^answer\ninterpreter/);
+await page.press("ArrowDown");
+check("and back", await page.text("#details"), /^void com\.example/);
+await page.press("ArrowUp", "r", "t", "/");
+await page.type("visit");
+await page.press("Enter", "Escape", "ArrowDown", "ArrowDown", "ArrowDown", "ArrowDown");
+check("down, to a thread that did not run then", [await page.text("#details"), await seen()].join(), /^void com\.example[^]*,true$/);
+END
+}
+
+@test "the wheel with Shift scrolls the time view, and does not zoom" {
+    in_browser page.html <<'END'
+await page.send("Emulation.setDeviceMetricsOverride", { width: 1000, height: 300, deviceScaleFactor: 1, mobile: false });
+await page.press("t");
+await page.evaluate("(stage.scrollIntoView(), 0)");
+const [, , left, top] = await page.at("#stage"), scrolled = () => page.evaluate("stage.scrollTop");
+check("at first", await scrolled(), 0);
+await page.mouse("mouseWheel", left + 500, top + 100, { deltaX: 0, deltaY: 60, modifiers: 8 });
+await later(400);
+check("down", [await scrolled(), await page.hash()], [60, "#view=time"]);
+await page.mouse("mouseWheel", left + 500, top + 100, { deltaX: 0, deltaY: -40, modifiers: 8 });
+await later(400);
+check("up", [await scrolled(), await page.hash()], [20, "#view=time"]);
+END
+}
+
 @test "what is written into the picture: names, places in wide boxes, the axis in seconds and by the clock, threads; the legend has what is inlined" {
     in_browser page.html <<'END'
 await page.evaluate("(() => { const draw = CanvasRenderingContext2D.prototype.fillText; window.written = []; CanvasRenderingContext2D.prototype.fillText = function (text, ...place) { written.push(text); return draw.call(this, text, ...place); }; })()");
@@ -602,6 +655,7 @@ const acts = {
     zoom: async () => { for (let i = 0; i < 4; i++) { await page.click(stageLeft + 200, stageTop + 70); await page.press("Escape"); } },
     inverted: async () => { await page.press("i"); for (let i = 0; i < 2; i++) { await page.click(stageLeft + 100, stageTop + 30); await page.press("Escape"); } await range(0.3, 0.8); },
     time: async () => { await page.press("r", "t"); for (let i = 0; i < 5; i++) await page.wheel(stageX, stageY, -100); await page.press(">", "<", "m", "m"); },
+    "n in the time view": async () => { await page.press("r", "t", "/"); await page.type("function1234"); await page.press("Enter", "Escape", "n", "+", "n", "ArrowDown", "ArrowUp"); },
     search: async () => { await page.press("r", "/"); for (const letter of "function12") await page.type(letter); await page.press("Enter", "Enter", "Escape"); await page.press("r"); },
 };
 const tasks = [], frames = [];

@@ -108,6 +108,14 @@ function drawMarks(context, box) {
     }
 }
 
+// A frame around BOX, which may be too thin for one.
+function drawFocus({ context, width }, box, dark) {
+    const left = Math.max(box.x, 0), right = Math.min(box.x + box.width, width), room = Math.max(right - left, leastFrame);
+    context.strokeStyle = dark ? "#fff" : "#000";
+    context.lineWidth = 2;
+    context.strokeRect(Math.max(Math.min((left + right - room) / 2, width - room) + 1, 1), box.y + 1, room - 2, rowHeight - 3);
+}
+
 function drawWide(context, box, text, place) {
     const { style } = box;
     context.fillStyle = style.fill;

@@ -9,6 +9,7 @@ function startPage() {
     let state = readHash();
     let shown = null; // {boxes drawn, what all of them have; of the time view: span}
     let focus = 0;
+    let focusPart = null; // what is in focus of the time view, whose boxes have other numbers whenever they are drawn
     let cache = {}; // what is made of one scope, range and filters: trees by view, and what is known of them
     let making = null; // the tree that is not there yet: {key, steps}
     let lanes = null; // the strip's picture
@@ -132,7 +133,7 @@ function startPage() {
 
     function treeNow() {
         takeTree(() => true);
-        if (cache.view !== state.view) focus = 0;
+        if (cache.view !== state.view) focusOn(null);
         cache.view = state.view;
         return cache.trees[treeView()];
     }
@@ -298,7 +299,7 @@ function startPage() {
             button.textContent = (left > 0 ? "… " + left + " … " : "") + (node ? shortName(frameName(profile, tree.frame[node]), 34) : scopeNow().title);
             button.title = node ? frameName(profile, tree.frame[node]) + "\n" + framePlace(profile, tree.frame[node]) : "";
             button.addEventListener("click", () => {
-                focus = node;
+                focusOn({ id: node });
                 stage.focus({ preventScroll: true }); // this button is gone then
                 go({ path: pathTo(tree, node) });
             });
@@ -338,6 +339,9 @@ function startPage() {
             partOf(row, span).boxes.forEach(putPart);
         }
         endDrawing(surface);
+        const inFocus = boxOfFocus();
+        focus = inFocus ? inFocus.id : 0;
+        if (inFocus) drawFocus(surface, inFocus, isDarkNow);
         for (const { y, thread } of shown.titles) {
             drawMoments(surface.context, moments.filter((moment) => moment.thread === thread), { from, to, top: y + 3, height: momentsHeight, width: surface.width, dark: isDarkNow });
             drawWide(surface.context, { x: 0, y, width: surface.context.measureText(threadTitle(thread)).width + 12, style: plain() }, threadTitle(thread), "");
@@ -354,6 +358,16 @@ function startPage() {
             styles[part.frame] = styles[part.frame] || style(part.frame, matched);
             drawBox(surface, box, width < leastText ? "" : frameName(profile, part.frame), styles[part.frame], width < leastText ? "" : shortPlace(profile, part.frame));
         }
+    }
+
+    // The box that has most of what is in focus: of another part of time, or of more time, there are other ones.
+    function boxOfFocus() {
+        const common = ({ part }) => part.frame === focusPart.frame && part.depth === focusPart.depth ? Math.min(part.to, focusPart.to) - Math.max(part.from, focusPart.from) : 0;
+        return focusPart && shown.boxes.filter((box) => common(box) > 0).sort((a, b) => common(b) - common(a))[0];
+    }
+
+    function focusOn(box) {
+        [focus, focusPart] = box ? [box.id, box.part || null] : [0, null];
     }
 
     function threadTitle(thread) {
@@ -499,7 +513,7 @@ function startPage() {
     }
 
     function selectSide(side, range) {
-        focus = 0;
+        focusOn(null);
         go({ [sideNames[side]]: range, path: [] });
     }
 
@@ -686,19 +700,42 @@ function startPage() {
     function step(by) {
         const matched = matchedNow(), { found } = cache;
         if (!matched) return;
-        if (!found.nodes || found.view !== state.view || state.view === "time")
-            [found.nodes, found.view] = [state.view === "time" ? boxesFound(matched) : matchedNodes(treeNow(), matched, mostSteps), state.view];
+        const of = state.view + (state.view === "time" ? spanNow(treeNow()) : "");
+        if (found.of !== of) Object.assign(found, { of, at: -1, nodes: null, steps: state.view === "time" ? partsFound(treeNow(), matched) : nodesFound(treeNow(), matched) });
+        for (const end = performance.now() + frameMs; !found.nodes;) {
+            const next = found.steps.next();
+            if (next.done) found.nodes = next.value;
+            else if (performance.now() > end) return requestAnimationFrame(() => { if (cache.found === found && found.of === of) step(by); });
+        }
         if (!found.nodes.length) return;
         found.at = (Math.max(found.at, by > 0 ? -1 : 0) + by + found.nodes.length) % found.nodes.length;
-        if (state.view === "time") {
-            focus = found.nodes[found.at];
-            drawnAt = -Infinity;
-            show();
-        } else lookAt(found.nodes[found.at]);
+        if (state.view === "time") lookAtPart(found.nodes[found.at]);
+        else lookAt(found.nodes[found.at]);
     }
 
-    function boxesFound(matched) {
-        return shown.boxes.filter((box) => matched[box.frame]).sort((a, b) => b.total - a.total).map((box) => box.id);
+    function* nodesFound(tree, matched) {
+        return matchedNodes(tree, matched, mostSteps);
+    }
+
+    // What matches in the part of TIME that is shown, of all threads, the longest first: of the busiest threads, if there is a lot.
+    function* partsFound(time, matched) {
+        const span = spanNow(time), hasMatch = nodesWithin(profile, matched), parts = [];
+        for (const row of time.rows) {
+            yield;
+            if (parts.length >= mostSteps) break;
+            if (!rowHasNode(profile, row, span, hasMatch)) continue;
+            const part = partOf(row, span);
+            for (; part.steps; takeStep(part)) yield;
+            parts.push(...outermostBoxes(part.boxes, matched));
+        }
+        return parts.sort((a, b) => b.weight - a.weight || a.from - b.from).slice(0, mostSteps);
+    }
+
+    function lookAtPart(part) {
+        focusPart = part;
+        drawnAt = -Infinity;
+        bringIntoSight((part.depth + 1) * rowHeight);
+        show();
     }
 
     // Scroll to NODE, and zoom so that it is wide enough to be read.
@@ -710,15 +747,25 @@ function startPage() {
             for (root = node; root > 0 && isWide(tree.parent[root]);) root = tree.parent[root];
             go({ path: pathTo(tree, root) });
         }
-        focus = node;
+        focusOn({ id: node });
         drawnAt = -Infinity;
         bringIntoSight((tree.depth[node] - tree.depth[root]) * rowHeight);
         show();
     }
 
+    // Returns whether there were rows to scroll to, which are drawn then.
+    function scrollRows(rows) {
+        const before = stage.scrollTop;
+        stage.scrollTop += rows * rowHeight;
+        drawnAt = -Infinity;
+        show();
+        return stage.scrollTop !== before;
+    }
+
     // The row at Y of the picture, in the stage, and with it in the window above the foot.
     function bringIntoSight(y) {
-        if (y < stage.scrollTop || y + rowHeight > stage.scrollTop + stage.clientHeight) stage.scrollTop = Math.max(0, y - stage.clientHeight / 3);
+        const head = state.view === "time" ? axisHeight : 0; // which lies upon the first row that is seen
+        if (y < stage.scrollTop + head || y + rowHeight > stage.scrollTop + stage.clientHeight) stage.scrollTop = Math.max(0, y - stage.clientHeight / 3);
         const top = stage.getBoundingClientRect().top + y - stage.scrollTop, under = top + rowHeight - byId("foot").getBoundingClientRect().top;
         if (top < 0 || under > 0) scrollBy(0, top < 0 ? top : under);
     }
@@ -763,7 +810,7 @@ function startPage() {
     }
 
     function toggle(kind, word) {
-        focus = 0;
+        focusOn(null);
         go({ [kind]: state[kind].includes(word) ? state[kind].filter((other) => other !== word) : [...state[kind], word], path: [] });
     }
 
@@ -868,7 +915,7 @@ function startPage() {
 
     function zoomTo(box) {
         if (!box) return;
-        focus = box.id;
+        focusOn(box);
         if (state.view === "time") go({ span: [box.part.from, box.part.to] });
         else go({ path: pathTo(treeNow(), box.id) });
     }
@@ -908,9 +955,10 @@ function startPage() {
         else zoomTo(boxAt(event));
     });
     stage.addEventListener("wheel", (event) => {
-        if (state.view !== "time" || event.shiftKey || event.ctrlKey) return;
+        if (state.view !== "time" || event.ctrlKey) return;
         event.preventDefault();
-        if (Math.abs(event.deltaX) > Math.abs(event.deltaY)) panTime(Math.sign(event.deltaX) * 0.1);
+        if (event.shiftKey) stage.scrollTop += (event.deltaY || event.deltaX) * (event.deltaMode ? rowHeight : 1); // some browsers turn the wheel then
+        else if (Math.abs(event.deltaX) > Math.abs(event.deltaY)) panTime(Math.sign(event.deltaX) * 0.1);
         else zoomTime(event.deltaY > 0 ? 1.25 : 0.8, timeAt(event, canvas, shown.span));
     }, { passive: false });
     stage.addEventListener("scroll", () => { tip.hidden = true; requestAnimationFrame(show); });
@@ -974,7 +1022,7 @@ function startPage() {
     }
 
     function reset() {
-        focus = 0;
+        focusOn(null);
         byId("search").value = "";
         go({ view: "flame", scope: "all", search: "", path: [], span: [], range: null, base: null, new: null, hide: [], fold: [], callers: -1 });
     }
@@ -991,19 +1039,17 @@ function startPage() {
         else go({ path: state.path.slice(0, -1) });
     }
 
-    // From the box in focus to the one that lies that way.
+    // From the box in focus to the one that lies that way: of those in the nearest row, the one beside it, above or below it.
     function move(x, y) {
-        const boxes = shown.boxes;
-        const now = boxes.find((box) => box.id === focus) || boxes[0];
+        const boxes = shown.boxes, now = boxes.find((box) => box.id === focus) || boxes[0];
         if (!now) return;
-        let best = null;
-        for (const box of boxes) {
-            const right = y === 0 ? box.y === now.y && (box.x - now.x) * x > 0 :
-                Math.round((box.y - now.y) / rowHeight) === y && box.x < now.x + now.width && box.x + box.width > now.x;
-            if (right && (!best || (y === 0 ? Math.abs(box.x - now.x) < Math.abs(best.x - now.x) : box.width > best.width))) best = box;
-        }
-        if (!best) return;
-        focus = best.id;
+        const away = (box) => (box.x - now.x) * x + (box.y - now.y) * y, isOver = (box) => box.x < now.x + now.width && box.x + box.width > now.x;
+        const found = boxes.filter((box) => away(box) > 0 && (y || box.y === now.y)), over = found.filter(isOver);
+        // Threads do not all run at one time: where none does, it is the next one's nearest box.
+        const list = x || over.length ? (x ? found : over) : state.view === "time" ? found : [];
+        const [best] = list.sort((a, b) => away(a) - away(b) || (over.length ? b.width - a.width : Math.abs(a.x - now.x) - Math.abs(b.x - now.x)));
+        if (!best) return state.view === "time" && y && now.id === focus && scrollRows(4 * y) ? move(x, y) : undefined;
+        focusOn(best);
         bringIntoSight(best.y + stage.scrollTop);
         show();
     }

@@ -55,3 +55,27 @@ function matchedNodes(tree, matched, most) {
     }
     return nodes.sort((a, b) => tree.total[b] - tree.total[a] || a - b).slice(0, most);
 }
+
+// By node: 1 if it or one of its callers matches.
+function nodesWithin(profile, matched) {
+    const { parent, frame } = profile.nodes, within = new Uint8Array(parent.length);
+    for (let i = 1; i < within.length; i++) within[i] = within[parent[i]] | matched[frame[i]];
+    return within;
+}
+
+// Whether one of ROW's samples from FROM to TO is at a node of WANTED.
+function rowHasNode(profile, row, [from, to], wanted) {
+    for (let n = sampleFrom(profile, row, from); n < row.samples.length && profile.times[row.samples[n]] < to; n++)
+        if (wanted[profile.samples.node[row.samples[n]]]) return true;
+    return false;
+}
+
+// Of BOXES, a row's of the time view by time, those that match and are in no other one that does.
+function outermostBoxes(boxes, matched) {
+    let outer = null;
+    return boxes.filter((box) => {
+        if (!matched[box.frame] || (outer && box.from < outer.to && box.depth > outer.depth)) return false;
+        outer = box;
+        return true;
+    });
+}
