@@ -313,6 +313,33 @@ check("up", [await scrolled(), await page.hash()], [20, "#view=time"]);
 END
 }
 
+@test "another range keeps what is zoomed in to and in focus, as far as it ran then; what changes nothing is no step of Back" {
+    in_browser page.html <<'END'
+const range = async (words) => { await page.evaluate(`(() => { const field = document.getElementById("range"); field.value = "${words}"; field.dispatchEvent(new Event("change")); })()`); await page.settle(); };
+const crumbs = () => page.evaluate("[...document.querySelectorAll('#crumbs button')].map((button) => button.textContent)");
+const [, , left, top] = await page.at("#stage");
+await page.click(left + 100, top + 5 * 20 + 8);
+const zoom = /zoom=[\d.]+/.exec(await page.hash())[0];
+check("in focus", await page.text("#details"), /^answer\njit[^]*total 400\.00 ms/);
+await range("0.5-0.65");
+check("in a range", [await page.hash(), await page.text("#details")].join(), new RegExp("^#range=0.5-0.65&" + zoom + ",answer\njit[^]*total 150\\.00 ms"));
+check("its callers", (await crumbs()).length, 5);
+await range("0.7-0.9");
+check("where it did not run its caller is at the top", [await page.text("#details"), (await crumbs()).pop()].join(), /^all threads from 0\.7 to 0\.9 s\n200\.00 ms,parserOnIncoming$/);
+await page.press("Escape");
+check("out of what is shown", (await crumbs()).pop(), "Builtin:JSEntry");
+await page.press("Escape", "Escape", "Escape", "Escape");
+check("all", await page.hash(), "#range=0.7-0.9");
+const before = await page.evaluate("history.length");
+await page.press("Escape", "Escape", "Escape");
+check("nothing to go back to", await page.evaluate("history.length"), before);
+await page.press("a");
+await page.click(left + 100, (await page.at("#stage"))[3] + 5 * 20 + 8);
+await page.press("t", ".", "t");
+check("the time view has no focus of another view", await page.text("#details"), /^all threads from 0\.3/);
+END
+}
+
 @test "what is written into the picture: names, places in wide boxes, the axis in seconds and by the clock, threads; the legend has what is inlined" {
     in_browser page.html <<'END'
 await page.evaluate("(() => { const draw = CanvasRenderingContext2D.prototype.fillText; window.written = []; CanvasRenderingContext2D.prototype.fillText = function (text, ...place) { written.push(text); return draw.call(this, text, ...place); }; })()");

@@ -9,6 +9,7 @@ function startPage() {
     let state = readHash();
     let shown = null; // {boxes drawn, what all of them have; of the time view: span}
     let focus = 0;
+    let lastTree = {}; // what the focus is a node of: {view, tree}
     let focusPart = null; // what is in focus of the time view, whose boxes have other numbers whenever they are drawn
     let cache = {}; // what is made of one scope, range and filters: trees by view, and what is known of them
     let making = null; // the tree that is not there yet: {key, steps}
@@ -53,7 +54,8 @@ function startPage() {
         const next = { ...state, ...change };
         if (whole.difference) [next.view, next.range] = ["flame", null]; // the others have no two sides
         if (next.view !== "inverted") next.callers = -1;
-        history[replaces ? "replaceState" : "pushState"](null, "", "#" + wordsOf(next));
+        const hash = "#" + wordsOf(next), isNew = hash !== (location.hash || "#");
+        history[replaces || !isNew ? "replaceState" : "pushState"](null, "", hash); // Back leads to what was another view
         take(next);
     }
 
@@ -133,9 +135,13 @@ function startPage() {
 
     function treeNow() {
         takeTree(() => true);
-        if (cache.view !== state.view) focusOn(null);
-        cache.view = state.view;
-        return cache.trees[treeView()];
+        const tree = cache.trees[treeView()];
+        if (lastTree.tree !== tree) {
+            if (lastTree.view !== state.view || state.view === "time") focusOn(null);
+            else focus = follow(tree, pathTo(lastTree.tree, focus), true);
+            lastTree = { view: state.view, tree };
+        }
+        return tree;
     }
 
     // The time view shows all time, and the range in it.
@@ -176,13 +182,18 @@ function startPage() {
             for (const part = partOf(row, wholeTime(time)); part.steps; takeStep(part)) yield;
     }
 
-    // The node that the frames of the link's path lead to.
+    // The node that the frames of the link's path lead to, as far as they are in this range and these threads.
     function zoomed(tree) {
+        return follow(tree, state.path);
+    }
+
+    // The node that the frames of PATH lead to; if one is not there, the last that is, or the root if all ARE_NEEDED.
+    function follow(tree, path, areNeeded = false) {
         let node = 0;
-        for (const frame of state.path) {
+        for (const frame of path) {
             tree.expand(node);
             const next = childrenOf(tree, node).find((child) => tree.frame[child] === frame);
-            if (!next) break;
+            if (!next) return areNeeded ? 0 : node;
             node = next;
         }
         return node;
@@ -513,13 +524,11 @@ function startPage() {
     }
 
     function selectSide(side, range) {
-        focusOn(null);
-        go({ [sideNames[side]]: range, path: [] });
+        go({ [sideNames[side]]: range });
     }
 
     function select(range) {
-        if (whole.sides) return go({ base: null, new: null, path: [] });
-        go({ range, path: state.view === "time" ? state.path : [] });
+        go(whole.sides ? { base: null, new: null } : { range });
     }
 
     // The moments that the mouse is at: of one thread, or of all.
@@ -1034,9 +1043,10 @@ function startPage() {
     }
 
     function outwards() {
-        if (state.view === "time") go({ span: [] });
-        else if (!state.path.length && state.callers >= 0) go({ view: "flame" });
-        else go({ path: state.path.slice(0, -1) });
+        if (state.view === "time") return go({ span: [] });
+        const tree = treeNow(), path = pathTo(tree, zoomed(tree)); // of what is shown: the link's may lead further in another range
+        if (!path.length && state.callers >= 0) go({ view: "flame" });
+        else go({ path: path.slice(0, -1) });
     }
 
     // From the box in focus to the one that lies that way: of those in the nearest row, the one beside it, above or below it.
