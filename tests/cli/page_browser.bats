@@ -815,6 +815,30 @@ check("the focus is kept", await page.evaluate("document.activeElement.id"), "st
 END
 }
 
+@test "callers of a function in which threads waited are those of the waits" {
+    in_browser page.html <<'END'
+await page.press("w", "/");
+await page.type("answer");
+await page.press("Enter", "Escape", "c");
+check("by key", [await page.hash(), await page.text("#details")].join(), /^#view=waiting&callers=4&search=answer,waiting: callers of answer: all threads\n300\.00 ms$/);
+const hash = await page.hash(), row = async (y) => {
+    const [, , left, top] = await page.at("#stage");
+    await page.mouse("mouseMoved", left + 100, top + y * 20 + 8);
+    return (await page.text("#tip")).split("\n")[0];
+};
+check("its callers below it", [await row(1), await row(2), await row(3)], ["answer", "routeHandler", "parserOnIncoming"]);
+await page.press("Escape");
+check("out", [await page.hash(), (await page.text("#details")).split("\n")[1]], ["#view=waiting&search=answer", "1.000 s"]);
+await page.evaluate(`location.hash = ${JSON.stringify(hash)}`);
+await page.settle();
+check("the address", await page.text("#details"), /^waiting: callers of answer: all threads\n300/);
+await page.clickOn("#found button");
+check("the list leads back to the stacks", [await page.hash(), (await page.text("#details")).split("\n")[0]].join(), /^#view=waiting&search=answer(&zoom=[\d.]+)?,answer$/);
+await page.press("c", "w");
+check("another view has no callers", [await page.hash(), (await page.text("#details")).split("\n")[0]], ["#search=answer", "all threads"]);
+END
+}
+
 @test "the address makes the same view again" {
     in_browser page.html <<'END'
 for (const hash of ["#view=inverted&of=t10.10&range=0.1-0.7&hide=kernel.runtime&fold=recursion&search=walk", "#view=time&range=0.25-0.5&span=0.2-0.8", "#hide=others&search=answer"]) {

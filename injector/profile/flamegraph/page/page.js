@@ -6,6 +6,7 @@ function startPage() {
     const scopes = scopesOf(whole), clock = whole.sides ? sidesAsThreads(whole) : whole; // what the strip shows
     const [stage, canvas, tip, details, strip] = ["stage", "canvas", "tip", "details", "strip"].map(byId);
     const filtered = new Map(); // a profile for each choice of filters
+    const ofCallers = ["inverted", "waiting"]; // the views of one function's callers
     let state = readHash();
     let shown = null; // {boxes drawn, what all of them have; of the time view: span}
     let focus = 0;
@@ -27,8 +28,9 @@ function startPage() {
 
     function readHash() {
         const words = new URLSearchParams(location.hash.slice(1)), list = (name, known) => (words.get(name) || "").split(".").filter((word) => known.includes(word));
-        const view = words.get("view"), callers = words.get("callers"), hasCallers = view === "inverted" && /^\d+$/.test(callers) && callers < whole.frames.name.length;
-        return { callers: hasCallers ? Number(callers) : -1, view: !whole.difference && ["flame", "inverted", "time", ...(whole.waiting ? ["waiting"] : [])].includes(view) ? view : "flame", scope: words.get("of") || "all",
+        const views = whole.difference ? [] : ["inverted", "time", ...(whole.waiting ? ["waiting"] : [])], view = views.includes(words.get("view")) ? words.get("view") : "flame";
+        const callers = words.get("callers"), hasCallers = ofCallers.includes(view) && /^\d+$/.test(callers) && callers < whole.frames.name.length;
+        return { callers: hasCallers ? Number(callers) : -1, view, scope: words.get("of") || "all",
             search: words.get("search") || "", path: (words.get("zoom") || "").split(".").filter(Boolean).map(Number),
             span: readRange(words.get("span"), whole) || [], range: readRange(words.get("range"), whole),
             ...Object.fromEntries(sideNames.map((name) => [name, whole.sides ? readRange(words.get(name), clock) : null])),
@@ -53,7 +55,7 @@ function startPage() {
     function go(change, replaces) {
         const next = { ...state, ...change };
         if (whole.difference) [next.view, next.range] = ["flame", null]; // the others have no two sides
-        if (next.view !== "inverted") next.callers = -1;
+        if (!ofCallers.includes(next.view)) next.callers = -1;
         const hash = "#" + wordsOf(next), isNew = hash !== (location.hash || "#");
         history[replaces || !isNew ? "replaceState" : "pushState"](null, "", hash); // Back leads to what was another view
         take(next);
@@ -101,7 +103,7 @@ function startPage() {
     const treeMakers = { flame: flameTreeSteps, inverted: invertedTreeSteps, time: timeRowSteps };
 
     function treeView() {
-        return state.view === "waiting" ? "flame" : state.view; // of another profile
+        return state.view !== "waiting" ? state.view : state.callers < 0 ? "flame" : "inverted"; // of another profile
     }
 
     // What the address says is made in steps, and until all of it is there the last picture stays. It is kept as long as it is shown: to
@@ -780,7 +782,7 @@ function startPage() {
     }
 
     function lookAtFunction(frame) {
-        if (state.view !== "flame" && state.view !== "waiting") go({ view: "flame", path: [], span: [] });
+        if (treeView() !== "flame") go({ view: viewOfAll(), callers: -1, path: [], span: [] });
         const tree = treeNow(), functions = functionsOf(profile);
         let best = 0;
         for (let i = 1; i < tree.count; i++) if (functions[tree.frame[i]] === functions[frame] && (!best || tree.total[i] > tree.total[best])) best = i;
@@ -902,7 +904,7 @@ function startPage() {
     }
 
     function titleNow() {
-        return (state.view === "waiting" ? "waiting: " : state.callers >= 0 ? "callers of " + frameName(whole, state.callers) + ": " : "") + scopeNow().title + (state.range ? " from " + rangeText(state.range).replace("-", " to ") + " s" : "");
+        return (state.view === "waiting" ? "waiting: " : "") + (state.callers >= 0 ? "callers of " + frameName(whole, state.callers) + ": " : "") + scopeNow().title + (state.range ? " from " + rangeText(state.range).replace("-", " to ") + " s" : "");
     }
 
     function boxAt(event) {
@@ -1039,13 +1041,18 @@ function startPage() {
     // Who calls the function in focus, whatever it calls itself.
     function showCallers() {
         const box = shown.boxes.find((box) => box.id === focus);
-        if (box && box.frame >= 0 && !whole.difference) go({ view: "inverted", callers: box.frame, path: [], span: [] });
+        if (box && box.frame >= 0 && !whole.difference) go({ view: state.view === "waiting" ? "waiting" : "inverted", callers: box.frame, path: [], span: [] });
+    }
+
+    // The view in which the function whose callers are shown was in focus.
+    function viewOfAll() {
+        return state.view === "waiting" ? "waiting" : "flame";
     }
 
     function outwards() {
         if (state.view === "time") return go({ span: [] });
         const tree = treeNow(), path = pathTo(tree, zoomed(tree)); // of what is shown: the link's may lead further in another range
-        if (!path.length && state.callers >= 0) go({ view: "flame" });
+        if (!path.length && state.callers >= 0) go({ view: viewOfAll(), callers: -1 });
         else go({ path: path.slice(0, -1) });
     }
 
@@ -1080,7 +1087,7 @@ function startPage() {
         Enter: () => zoomTo(shown.boxes.find((box) => box.id === focus)), Escape: outwards, "/": () => byId("search").focus(), r: reset,
         i: () => go({ view: state.view === "inverted" ? "flame" : "inverted", callers: -1, path: [], span: [] }), c: showCallers,
         w: () => {
-            if (whole.waiting) go({ view: state.view === "waiting" ? "flame" : "waiting", path: [], span: [] });
+            if (whole.waiting) go({ view: state.view === "waiting" ? "flame" : "waiting", callers: -1, path: [], span: [] });
             else details.textContent = "where threads waited was not recorded";
         },
         t: () => go({ view: state.view === "time" ? "flame" : "time", path: [], span: [] }),
