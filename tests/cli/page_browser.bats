@@ -735,6 +735,7 @@ await page.press("Enter");
 check("what was found", await page.text("#details"), /^walk\njit, TurboFan[^]*\n200\.00 ms, then 400\.00 ms a run: \+200\.00 ms \(100\.00 %\)\nslower$/);
 await page.press("Escape", "m");
 check("my code", await page.hash(), "#hide=others&search=walk");
+check("what is hidden of both sides", await page.text("#hidden"), /^13\.64 % of the base's time and 11\.54 % of the new one's is that of hidden functions/);
 await page.evaluate("location.hash = '#hide=others'");
 await page.settle();
 const [, , left, top] = await page.at("#stage"), row = async (y, x) => {

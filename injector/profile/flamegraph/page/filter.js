@@ -104,11 +104,22 @@ function foldDifference({ difference, nodes }, to, parents) {
 }
 
 function foldValues(values, from, to, parents) {
-    const own = Float64Array.from(values), folded = new Float64Array(parents.length);
-    for (let i = 1; i < own.length; i++) own[from[i]] -= values[i];
+    const own = ownValues(values, from), folded = new Float64Array(parents.length);
     for (let i = 0; i < own.length; i++) folded[to[i]] += own[i];
     for (let i = folded.length - 1; i > 0; i--) folded[parents[i]] += folded[i];
     return folded;
+}
+
+function ownValues(values, parents) {
+    const own = Float64Array.from(values);
+    for (let i = 1; i < own.length; i++) own[parents[i]] -= values[i];
+    return own;
+}
+
+// Of a difference's SIDE: the time of hidden frames themselves, and all.
+function hiddenValue({ source, hidden }, side) {
+    const { parent, frame } = source.nodes, values = source.difference[side];
+    return [ownValues(values, parent).reduce((sum, own, node) => sum + (node && hidden[frame[node]] ? own : 0), 0), values[0]];
 }
 
 // How much of SCOPE is the time of hidden frames themselves: of each of hideable, and of all.

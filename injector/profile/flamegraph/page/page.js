@@ -802,7 +802,11 @@ function startPage() {
     }
 
     function hiddenText() {
-        if (!state.hide.length || whole.difference) return "";
+        if (!state.hide.length) return "";
+        if (whole.difference) {
+            const [base, now] = sideNames.map((name) => percent(...hiddenValue(profile, name)));
+            return base + " of the base's time and " + now + " of the new one's is that of hidden functions, and stands with their callers.";
+        }
         const { of, all } = hiddenWeight(profile, cache.scope), total = scopeWeight();
         const parts = hideable.map((word, i) => [word === "others" ? "others' code" : word, of[i]]).filter(([, weight]) => weight);
         return percent(all, total) + " of the time is that of hidden functions, and stands with their callers" +
