@@ -662,7 +662,9 @@ function startPage() {
     // The list comes when it is known what each has.
     function showFound(matched, hasTime) {
         const { found } = cache, place = found.at >= 0 ? found.at + 1 + " of " + found.nodes.length + ", " : "";
-        byId("matched").textContent = matched ? place + matchedShare() : "";
+        const isWrong = isExpression(state.search) && !readExpression(state.search);
+        byId("search").setAttribute("aria-invalid", String(isWrong));
+        byId("matched").textContent = isWrong ? "no expression" : matched ? place + matchedShare() : "";
         byId("previous").hidden = byId("next").hidden = !matched;
         const list = byId("found"), wanted = listWanted(matched);
         if (!wanted) list.hidden = true;

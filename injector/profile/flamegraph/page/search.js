@@ -1,16 +1,25 @@
 // What is searched for: text in a function's name or place, or /an expression/. NULL: nothing.
 function matcher(text) {
     if (!text) return null;
-    if (text.length > 2 && text[0] === "/" && text.endsWith("/")) {
-        try {
-            const expression = new RegExp(text.slice(1, -1), "i");
-            return (name) => expression.test(name);
-        } catch {
-            return () => false;
-        }
+    if (isExpression(text)) {
+        const expression = readExpression(text);
+        return (name) => expression !== null && expression.test(name);
     }
     const wanted = text.toLowerCase();
     return (name) => name.toLowerCase().includes(wanted);
+}
+
+function isExpression(text) {
+    return text.length > 2 && text[0] === "/" && text.endsWith("/");
+}
+
+// NULL: it is not a right one.
+function readExpression(text) {
+    try {
+        return new RegExp(text.slice(1, -1), "i");
+    } catch {
+        return null;
+    }
 }
 
 // Which frames match: 1 or 0 for each; NULL: nothing is searched for.
