@@ -366,6 +366,12 @@ check("inverted and zoomed: all rows, the frame at the top", full(0, 20, 700) &&
 check("the link", /^#view=inverted&zoom=\d+$/.test(location.hash));
 const zoomed = drawnRows().join();
 press("t");
+// Until its first picture is there the last one stands, and that is none of times.
+clickAt(500, 50);
+byName("stage").handlers.wheel({ deltaX: 0, deltaY: -100, clientX: 500, preventDefault() {} });
+byName("canvas").handlers.mousedown({ button: 0, clientX: 500, clientY: 50 });
+book.windows.mouseup({ clientX: 500, clientY: 50 });
+check("nothing is zoomed in to before", location.hash === "#view=time");
 const timeFrames = allFrames();
 check("time: in several frames, not " + timeFrames, timeFrames >= 3 && timeFrames < 100);
 check("time: all rows", full(0, 22, 400));

@@ -279,7 +279,7 @@ function startPage() {
         if (canWait()) return;
         const surface = sizeCanvas(canvas, stage, (tree.isInverted ? deepest - above : tree.below[root]) + 1, isPrinted);
         const styles = []; // a frame has many boxes
-        shown = { boxes: [], all: tree.total[0] };
+        shown = { of: cache, view: state.view, boxes: [], all: tree.total[0] };
         for (const [node, x, width] of inSight) put(node, x, width);
         endDrawing(surface);
         function put(node, x, width) {
@@ -344,7 +344,7 @@ function startPage() {
         const surface = sizeCanvas(canvas, stage, time.height + 1, isPrinted);
         const scale = surface.width / (to - from);
         const styles = []; // by frame: a frame has many boxes
-        shown = { boxes: [], all: scopeWeight(), span, titles: [] };
+        shown = { of: cache, view: state.view, boxes: [], all: scopeWeight(), span, titles: [] };
         for (const row of rows) {
             const y = (row.top + 1) * rowHeight - surface.top;
             drawBox(surface, { x: 0, y, width: surface.width }, "", plain());
@@ -484,7 +484,7 @@ function startPage() {
     }
 
     function beginDrag(event, area) {
-        if (event.button !== 0 || (area === canvas && state.view !== "time")) return;
+        if (event.button !== 0 || (area === canvas && (state.view !== "time" || !isCurrent()))) return;
         drag = { canvas: area, x: event.clientX, span: spanOf(area), isOne: false, side: sideAt(event) };
         drag.from = drag.to = drag.begin = timeAt(event, area, drag.span);
     }
@@ -913,7 +913,13 @@ function startPage() {
         return (state.view === "waiting" ? "waiting: " : "") + (state.callers >= 0 ? "callers of " + frameName(whole, state.callers) + ": " : "") + scopeNow().title + (state.range ? " from " + rangeText(state.range).replace("-", " to ") + " s" : "");
     }
 
+    // Whether the picture is of what is asked for: its boxes have numbers of a tree. The next one may not be there yet.
+    function isCurrent() {
+        return !making && shown.of === cache && shown.view === state.view;
+    }
+
     function boxAt(event) {
+        if (!isCurrent()) return null;
         const area = canvas.getBoundingClientRect();
         const x = event.clientX - area.left, y = event.clientY - area.top;
         if (state.view === "time" && y < axisHeight) return null;
@@ -931,7 +937,7 @@ function startPage() {
     }
 
     function zoomTo(box) {
-        if (!box) return;
+        if (!box || !isCurrent()) return;
         focusOn(box);
         if (state.view === "time") go({ span: [box.part.from, box.part.to] });
         else go({ path: pathTo(treeNow(), box.id) });
@@ -974,6 +980,7 @@ function startPage() {
     stage.addEventListener("wheel", (event) => {
         if (state.view !== "time" || event.ctrlKey) return;
         event.preventDefault();
+        if (!isCurrent()) return;
         if (event.shiftKey) stage.scrollTop += (event.deltaY || event.deltaX) * (event.deltaMode ? rowHeight : 1); // some browsers turn the wheel then
         else if (Math.abs(event.deltaX) > Math.abs(event.deltaY)) panTime(Math.sign(event.deltaX) * 0.1);
         else zoomTime(event.deltaY > 0 ? 1.25 : 0.8, timeAt(event, canvas, shown.span));
