@@ -118,9 +118,9 @@ END
         same <(perfjit report -q --json --weight latency $form | jq .total) <(judge latency "${form%.jit}" | awk '{ n += $2 } END { print n }')
         [ "$(views $form --latency | cut -d' ' -f2)" = "$(judge latency "${form%.jit}" | awk '{ n += $2 } END { print n }')" ]
     done
-    # Some samples were taken while both workers ran.
-    [ "$(perfjit report -q --json --latency stacks | jq .total)" -lt "$(perfjit report -q --json stacks | jq .total)" ]
     [ "$RECORDINGS" = stored ] || return 0
+    # Some samples were taken while both workers ran, which a busy machine never lets them.
+    [ "$(perfjit report -q --json --latency stacks | jq .total)" -lt "$(perfjit report -q --json stacks | jq .total)" ]
     for form in stacks records; do # LATENCY OVERHEAD TID, in percent
         # make recordings makes others, of which perf 7 has not been asked yet.
         if ! grep -qx "of $(sha256sum <$form | cut -c1-16)" "$here/../recordings/waits/$form.perf7"; then
