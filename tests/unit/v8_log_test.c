@@ -249,6 +249,53 @@ static void test_a_call_by_a_row_of_the_dump(void **state)
     release();
 }
 
+/* V8 names the file of the function that has the code in all rows.  INNER is what was inlined from
+ * elsewhere, and calls deep. */
+static void inline_from_elsewhere(const char *inner)
+{
+    static const struct built_row rows[] = {
+        {ADDR, 8, 15, "/b.js"}, {ADDR + 8, 3, 7, "/b.js"}, {ADDR + 16, 11, 9, "/b.js"}};
+    char *log;
+    assert_true(
+        asprintf(&log,
+                 BYTECODE("1", "outer /b.js:8:15", "0xa0") "code-source-info,0x771,5,271,429,"
+                                                           "C0O271,,\n"
+                                                           "code-creation,JS,10,2,0x772,50,"
+                                                           "%s,0xb0,~\n"
+                                                           "code-source-info,0x772,6,40,69,"
+                                                           "C0O40,,\n"
+                                                           "code-creation,JS,13,9,0x10000,"
+                                                           "96,outer /b.js:8:15,0xa0,*\n" INFO
+                                                           "C0O271C8O45I0C16O339C24O60I1,"
+                                                           "F0O339F0O45I0,S0xb0\n",
+                 inner) > 0);
+    dump_lines(&built, 0, ADDR, rows, 3);
+    load(1, ADDR, "JS:*outer /b.js:8:15");
+    read_both(log);
+    free(log);
+    assert_true(decode(0));
+}
+
+static void test_a_row_of_what_was_inlined_from_another_file(void **state)
+{
+    (void)state;
+    inline_from_elsewhere("inner /c.js:3:13");
+    assert_row(0, 0, 8, "/b.js");
+    assert_row(1, 8, 3, "/c.js");
+    assert_row(2, 16, 11, "/b.js");
+    assert_call(0, LINE_NOT_INLINED, "JS:*inner /c.js:3:13", 11, 9);
+    assert_call(1, 0, "JS:*inner /c.js:3:13", 3, 7); /* by the row */
+    release();
+}
+
+static void test_a_row_of_what_was_inlined_from_no_file(void **state)
+{
+    (void)state;
+    inline_from_elsewhere("inner :3:13");
+    assert_row(1, 8, 3, "<unknown>");
+    release();
+}
+
 static const char source[] = "const \u20ac = '\U0001F600';\n"
                              "function outer() {\n"
                              "    return 1 + inner();\n"
@@ -327,6 +374,23 @@ static void test_a_call_by_the_text_in_the_log(void **state)
     assert_call(0, LINE_NOT_INLINED, "JS:*inner /n.js:1:1", 3, 16);
     assert_call(1, LINE_NOT_INLINED, "JS:*inner /n.js:1:1", 1, 5);
     assert_call(2, LINE_NOT_INLINED, "JS:*inner /n.js:1:1", 0, 0); /* in the loader's words */
+    release();
+}
+
+/* It is in no file. */
+static void test_a_call_in_a_script_of_nodes_own(void **state)
+{
+    (void)state;
+    load(1, ADDR, "JS:*outer node:a/b:2:15");
+    read_both("script-source,5,node:a/b,a;//# sourceURL=c\\nfunction outer() { inner(); }\n"
+              "code-creation,JS,10,2,0x772,50,outer node:a/b:2:15,0xa0,~\n"
+              "code-source-info,0x772,5,32,46,C0O32,,\n"
+              "code-creation,JS,10,3,0x773,50,inner /n.js:1:1,0xb0,~\n"
+              "code-creation,JS,13,9,0x10000,96,outer node:a/b:2:15,0xa0,*\n"
+              "code-source-info,0x10000,5,32,46,C8O5I0,F0O37,S0xb0\n");
+    assert_nothing_found();
+    assert_true(decode(0));
+    assert_call(0, LINE_NOT_INLINED, "JS:*inner /n.js:1:1", 2, 20);
     release();
 }
 
@@ -589,9 +653,12 @@ int main(void)
         LINE_TEST(test_an_address_that_was_used_again_in_order),
         LINE_TEST(test_an_address_that_was_used_more_often_in_the_log_by_time),
         LINE_TEST(test_a_call_by_a_row_of_the_dump),
+        LINE_TEST(test_a_row_of_what_was_inlined_from_another_file),
+        LINE_TEST(test_a_row_of_what_was_inlined_from_no_file),
         LINE_TEST(test_a_call_by_the_scripts_file),
         LINE_TEST(test_a_file_that_is_not_the_script_is_told),
         LINE_TEST(test_a_call_by_the_text_in_the_log),
+        LINE_TEST(test_a_call_in_a_script_of_nodes_own),
         LINE_TEST(test_a_text_that_has_a_function_elsewhere_tells_nothing),
         LINE_TEST(test_a_call_in_a_script_without_a_name_has_no_line),
         LINE_TEST(test_a_function_of_eval_has_the_name_of_its_script),

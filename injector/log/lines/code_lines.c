@@ -1,6 +1,7 @@
 /* See code_lines.h. */
 #include "injector/log/lines/code_lines.h"
 
+#include "injector/arrays/bisect.h"
 #include "injector/log/lines/line_entry.h"
 
 /* The rows of a function's entries, cut to it. */
@@ -92,6 +93,21 @@ static int take_inlines(struct line_table *table, const struct jit_inline_info *
     return 0;
 }
 
+/* Each row of inlined code is of the file of its function.  "<unknown>": of none, as V8 has it. */
+static void take_files_of_calls(struct line_table *table)
+{
+    for (size_t i = 0; i < table->row_count; i++) {
+        struct line_row *row = &table->rows[i];
+        size_t behind;
+        array_bisect(behind, table->span_count, table->spans[behind].offset <= row->offset);
+        const int32_t call = behind ? table->spans[behind - 1].inline_index : LINE_NOT_INLINED;
+        if (call == LINE_NOT_INLINED)
+            continue;
+        const struct line_text file = table->inlines[call].decl_file;
+        row->file = file.bytes ? file : line_text_of("<unknown>");
+    }
+}
+
 static void translate(const struct line_translation *translation, struct line_table *table)
 {
     for (size_t i = 0; i < table->row_count; i++)
@@ -106,6 +122,8 @@ int code_lines_decode(const struct code_lines *lines, uint64_t size, struct line
     if ((lines->entries && take_entries(table, lines, size)) ||
         (lines->inlines && take_inlines(table, lines->inlines, size)))
         return -1;
+    if (lines->files_of_calls)
+        take_files_of_calls(table);
     if (lines->translation)
         translate(lines->translation, table);
     return line_table_close(table);

@@ -24,6 +24,7 @@ struct code_lines {
     const char *name;          /* of the function */
     const struct named_files *files; /* if names of the entries were overwritten, else NULL */
     const struct line_translation *translation; /* or NULL */
+    bool files_of_calls; /* the entries of inlined code name the file around it: V8 */
     bool big_endian;
 };
 

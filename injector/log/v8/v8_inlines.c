@@ -480,7 +480,8 @@ static int add_functions(struct giving *giving)
     return result;
 }
 
-/* The row that begins at OFFSET, of the script FILE; or NULL. */
+/* The row that begins at OFFSET, or NULL.  V8 names FILE in all of them, that of the function which
+ * has the code, and not the one of what was inlined. */
 static const struct line_row *row_at(const struct line_table *table, uint64_t offset,
                                      struct line_text file)
 {
@@ -508,9 +509,10 @@ static int add_rows(struct giving *giving, struct pair pair)
     int result = calls ? code_lines_decode(function->lines, function->size, &giving->lines) : -1;
     while (!result && v8_row_next(&text, 'C', &position) > 0) {
         const uint32_t of = function_of(giving, code, calls, call_count, position.call);
-        const struct line_row *row = of == V8_NOWHERE ? NULL
-                                                      : row_at(&giving->lines, position.first,
-                                                               giving->v8->functions[of].file);
+        const struct line_row *row = of == V8_NOWHERE
+                                         ? NULL
+                                         : row_at(&giving->lines, position.first,
+                                                  giving->v8->functions[code->function].file);
         if (row && position.position != V8_NOWHERE)
             result = script_places_add(&giving->places, giving->scripts[of], position.position,
                                        (struct script_place){row->line, row->column});
@@ -771,6 +773,7 @@ static int give(struct giving *giving, struct line_block *block, struct pair pai
                  ? *function->lines
                  : (struct code_lines){.name = function->name, .origin = function->addr};
     lines->inlines = info;
+    lines->files_of_calls = true;
     function->lines = lines;
     ++*given;
     return 0;

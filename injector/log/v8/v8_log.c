@@ -343,17 +343,15 @@ static int find_url(struct v8_source *source)
     return !text || (is_usable && !source->url) ? -1 : 0;
 }
 
-/* Node's own scripts are in no file. */
 static enum outcome take_source(struct reader *reader, const struct line_text *fields, size_t count)
 {
     struct v8_log *log = reader->log;
-    struct v8_source source = {fields[2], fields[FIELD_TEXT], NULL};
+    struct v8_source source = {.file = fields[2], .text = fields[FIELD_TEXT]};
     uint64_t script;
     if (count != FIELD_TEXT + 1)
         return LINE_BAD;
-    if (begins_with(source.file, "node:"))
-        return LINE_TAKEN;
-    if (find_url(&source))
+    source.is_nodes_own = begins_with(source.file, "node:");
+    if (!source.is_nodes_own && find_url(&source))
         return LINE_NO_MEMORY;
     const bool has_file =
         source.file.bytes && !line_text_same(source.file, line_text_of("<unknown>"));

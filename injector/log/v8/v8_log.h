@@ -63,6 +63,7 @@ struct v8_code {
 struct v8_source {
     struct line_text file, text; /* as they stand in the log; FILE: or URL */
     char *url;                   /* what it calls itself, without backslashes; or NULL */
+    bool is_nodes_own;           /* "node:events": it is in no file, and has no map */
 };
 
 /* That code was given up. */

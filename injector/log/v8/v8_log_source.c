@@ -33,7 +33,8 @@ static int give_texts(struct source_maps *maps, const struct v8_log *v8)
     for (size_t i = 0; !maps->options.none && i < v8->source_count; i++) {
         const struct v8_source *source = &v8->sources[i];
         size_t file_bytes, bytes;
-        if (!memmem(source->text.text, source->text.bytes, key, sizeof key - 1))
+        if (source->is_nodes_own ||
+            !memmem(source->text.text, source->text.bytes, key, sizeof key - 1))
             continue;
         char *file = v8_text_plain(source->file, &file_bytes);
         char *text = v8_text_plain(source->text, &bytes);
