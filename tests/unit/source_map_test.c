@@ -237,6 +237,7 @@ static void test_names_by_the_original_text(void **state)
     assert_name("JS:*t", "JS:*a.total");
     assert_name("JS:*", "JS:*a.total");
     assert_name("JS:*<computed>.t", "JS:*<computed>.t");
+    assert_name("JS:*t.<computed>", "JS:*t.<computed>"); /* the text names another function */
     assert_name("JS:*<anonymous>", "JS:*<anonymous>");
     end_scripts();
 }
@@ -280,6 +281,8 @@ static void test_names_of_functions(void **state)
     assert_name("JS:o*'t", "JS:o*'total");
     assert_name("JS:~a.t", "JS:~a.total");
     assert_name("JS:~<computed>.t", "JS:~<computed>.total");
+    assert_name("JS:~t.<computed>", "JS:~total.<computed>");
+    assert_name("JS:~<computed>", "JS:~<computed>");
     assert_name("JS:*get t", "JS:*get total");
     assert_name("JS:*x", "JS:*x"); /* the script has another name there */
     assert_name("JS:*", "JS:*");

@@ -326,6 +326,15 @@ static size_t chain_bytes(const char *name, size_t bytes)
     return count;
 }
 
+/* How many bytes at the end of NAME V8 made up for an expression: of "a[f()] = function", which it
+ * calls "a.<computed>". */
+static size_t computed_bytes(const char *name, size_t bytes)
+{
+    static const char computed[] = ".<computed>";
+    const size_t count = sizeof computed - 1;
+    return bytes > count && memcmp(name + bytes - count, computed, count) == 0 ? count : 0;
+}
+
 static const struct script_file *text_of(struct mapped_script *script)
 {
     if (!script->was_read &&
@@ -441,15 +450,20 @@ static char *written_name(struct source_maps *maps, struct line_text name,
         script ? segment_at(script, place->line, place->column) : NULL;
     if (!segment)
         return NULL;
-    const size_t bytes = chain_bytes(name.text, place->name_bytes);
-    const size_t front = place->name_bytes - bytes;
+    const size_t made_up = computed_bytes(name.text, place->name_bytes);
+    const size_t bytes = chain_bytes(name.text, place->name_bytes - made_up);
+    const size_t front = place->name_bytes - made_up - bytes;
     const char *chain = name.text + front;
     const bool has_original = original_name(maps, script, place, segment, chain, bytes,
-                                            front ? chain[-1] : ' ', original);
-    *no_memory = asprintf(&result, "%.*s%.*s %s:%" PRIu32 ":%" PRIu32, (int)front, name.text,
-                          has_original ? (int)strlen(original) : (int)bytes,
-                          has_original ? original : chain, script->map.sources[segment->source],
-                          segment->source_line + 1, segment->source_column + 1) < 0;
+                                            made_up ? '.'
+                                            : front ? chain[-1]
+                                                    : ' ',
+                                            original);
+    *no_memory =
+        asprintf(&result, "%.*s%.*s%.*s %s:%" PRIu32 ":%" PRIu32, (int)front, name.text,
+                 has_original ? (int)strlen(original) : (int)bytes, has_original ? original : chain,
+                 (int)made_up, chain + bytes, script->map.sources[segment->source],
+                 segment->source_line + 1, segment->source_column + 1) < 0;
     return *no_memory ? NULL : result;
 }
 
