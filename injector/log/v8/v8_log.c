@@ -22,7 +22,7 @@ enum { FIELDS_MOST = 9, LOG_BYTES_MOST = INT32_MAX }; /* 100 000 functions have 
 struct reader {
     struct v8_log *log;
     struct number_map functions; /* by SFI */
-    struct number_map codes;     /* the newest, by address */
+    struct number_map codes;     /* the newest, by address: of optimized code, which V8 gives up */
     struct number_map scripts;   /* sources of no file, by SCRIPT */
     uint32_t newest;             /* the function of the code whose source info follows */
     uint64_t newest_sfi;
@@ -151,7 +151,8 @@ static enum outcome take_code(struct reader *reader, const struct line_text *fie
         return LINE_BAD;
     if (log->code_count >= V8_NOWHERE - 1 ||
         array_reserve(log->codes, log->code_count, log->code_capacity) ||
-        number_map_put(&reader->codes, code->addr, (uint32_t)log->code_count))
+        (is_optimized(fields[8]) &&
+         number_map_put(&reader->codes, code->addr, (uint32_t)log->code_count)))
         return LINE_NO_MEMORY;
     log->codes[log->code_count++] = *code;
     return LINE_TAKEN;
