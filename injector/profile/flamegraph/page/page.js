@@ -10,7 +10,7 @@ function startPage() {
     let state = readHash();
     let shown = null; // {boxes drawn, what all of them have; of the time view: span}
     let focus = 0;
-    let lastTree = {}; // what the focus is a node of: {view, tree}
+    let lastTree = {}; // what the focus is a node of: {looks, tree}
     let focusPart = null; // what is in focus of the time view, whose boxes have other numbers whenever they are drawn
     let cache = {}; // what is made of one scope, range and filters: trees by view, and what is known of them
     let making = null; // the tree that is not there yet: {key, steps}
@@ -139,9 +139,10 @@ function startPage() {
         takeTree(() => true);
         const tree = cache.trees[treeView()];
         if (lastTree.tree !== tree) {
-            if (lastTree.view !== state.view || state.view === "time") focusOn(null);
+            const looks = [state.view, state.hide, state.fold].join("|"); // another range, or other threads, have the same frames
+            if (lastTree.looks !== looks || state.view === "time") focusOn(null);
             else focus = follow(tree, pathTo(lastTree.tree, focus), true);
-            lastTree = { view: state.view, tree };
+            lastTree = { looks, tree };
         }
         return tree;
     }
