@@ -183,7 +183,7 @@ static void test_the_first_map_of_each_image_stays(void **state)
     assert_added_of(true, "200:ff000 600:ff000");
 }
 
-/* The one at 600 would stand in front of a function that is left out. */
+/* The one at 800 would stand in front of a function that is left out. */
 static void test_an_images_beginning_stays_with_its_function(void **state)
 {
     (void)state;
@@ -193,7 +193,7 @@ static void test_an_images_beginning_stays_with_its_function(void **state)
     load_three();
     load_function(0, 600, SECOND, "later");
     load_function(0, 650, THIRD, "later, too");
-    load_function(0, 800, FIRST + 0x80, "of the first image");
+    load_function(0, 800, THIRD + 0x400, "of the first image, without a sample");
     play_timelines();
     plan_merge();
     for (size_t i = 0; i + 1 < merge.added.count; i++)
