@@ -94,7 +94,7 @@ static void take_pids(struct record_options *options, char *argument, struct arg
     options->pid_text = argument;
     options->pid_count = 0;
     for (const char *at = argument;; at++) {
-        char *end;
+        char *end = argument; /* argp_error does not return, but not every compiler knows */
         unsigned long pid = *at >= '0' && *at <= '9' ? strtoul(at, &end, 10) : 0;
         if (!pid || pid > PID_MOST || (*end && *end != ','))
             argp_error(state, "-p PID, or PID,PID,...: not '%s'", printable_copy(argument));
