@@ -103,6 +103,8 @@ static int count_functions(struct profile_totals *totals, const struct call_prof
     if (!result)
         walk_go(&walk, totals, profile, functions);
     walk_end(&walk);
+    for (size_t i = 1; i < profile->node_count; i++)
+        totals->stood[profile->nodes[i].frame] += totals->innermost[i];
     return result;
 }
 
@@ -114,12 +116,13 @@ int profile_totals_count(struct profile_totals *totals, const struct call_profil
     totals->of_node = calloc(profile->node_count + 1, sizeof(uint64_t));
     totals->below_node = calloc(profile->node_count + 1, sizeof(uint64_t));
     totals->self = calloc(profile->frame_count + 1, sizeof(uint64_t));
+    totals->stood = calloc(profile->frame_count + 1, sizeof(uint64_t));
     totals->function_self = calloc(functions->count + 1, sizeof(uint64_t));
     totals->function_total = calloc(functions->count + 1, sizeof(uint64_t));
     totals->innermost = calloc(profile->node_count + 1, sizeof(uint64_t));
     totals->called = calloc(profile->node_count + 1, sizeof(uint64_t));
-    if (!totals->of_node || !totals->below_node || !totals->self || !totals->function_self ||
-        !totals->function_total || !totals->innermost || !totals->called)
+    if (!totals->of_node || !totals->below_node || !totals->self || !totals->stood ||
+        !totals->function_self || !totals->function_total || !totals->innermost || !totals->called)
         return -1;
     count_nodes(totals, profile, choice);
     return count_functions(totals, profile, functions);
@@ -132,6 +135,7 @@ void profile_totals_free(struct profile_totals *totals)
     free(totals->innermost);
     free(totals->called);
     free(totals->self);
+    free(totals->stood);
     free(totals->function_self);
     free(totals->function_total);
     *totals = (struct profile_totals){0};

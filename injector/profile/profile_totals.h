@@ -16,7 +16,8 @@ struct profile_totals {
     /* The part that the innermost node of the caller's function calls by this node.  It is 0 if a
      * function calls itself.  With the function's own time these add up to its total. */
     uint64_t *called;
-    uint64_t *self; /* by frame */
+    uint64_t *self;  /* by frame */
+    uint64_t *stood; /* by frame: with what it calls, without its function further in */
     uint64_t *function_self, *function_total;
 };
 

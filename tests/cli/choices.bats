@@ -35,6 +35,16 @@ print(len(chosen), sum(chosen))
 END
 }
 
+# In one sample a function is in one tier: the innermost, if it calls itself.
+@test "in a range of time a function has the tiers that it was in then" {
+    local at
+    for at in $(awk '{ print $3 }' node.lines | sort -n | awk 'NR == 1 { first = $1 } NR % 40 == 0 { printf "%.9f\n", ($1 - first) / 1e9 }'); do
+        perfjit report -q --json --time "$at-$(awk -v at="$at" 'BEGIN { printf "%.9f", at + 1e-9 }')" node >one
+        jq -e '.samples == 1 and all(.functions[]; .kind | contains("+") | not)' one >/dev/null || complain "at $at: $(jq -c .functions one)"
+    done
+    perfjit report -q --json node | jq -e '[.functions[] | select(.kind | contains("+"))] | length > 0' >/dev/null
+}
+
 @test "a range of time has the samples in it, in seconds and in percent, and neighbours add up" {
     for form in fp node; do
         event=$(awk 'NR == 1 { print $5 }' $form.lines)

@@ -89,6 +89,8 @@ void report_put_kinds(const struct report_view *view, uint32_t function, char *t
         const uint32_t number = view->functions->frames[i];
         const struct call_frame *frame = &view->profile->frames[number];
         const char *tier = call_profile_string(view->profile, frame->tier);
+        if (!view->totals->stood[number]) /* in what is chosen */
+            continue;
         add_kind(kinds, &count,
                  (struct kind_share){*tier ? tier : frame_kind_name(frame->kind), frame->inlined,
                                      view->totals->self[number]});
