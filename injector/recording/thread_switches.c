@@ -90,6 +90,7 @@ struct turn {
     uint32_t pid, tid;
     uint8_t kind;
     bool preempted, dead;
+    bool is_kernels; /* tid is the kernel's own number, though it is no TURN_NAMED */
 };
 
 /* A thread's number as the kernel has it outside of all namespaces, and as perf has it. */
@@ -162,7 +163,8 @@ static int take_task(struct switch_reading *reading, const struct perf_record *r
 }
 
 /* A sample of sched_switch, of the thread that goes: TURN is of it, and the thread that comes has a
- * turn at the same time. */
+ * turn at the same time.  A thread may be preempted while it ends, when it has no number but the
+ * kernel's. */
 static int take_traced(struct switch_reading *reading, const struct perf_sample *sample,
                        struct turn *turn)
 {
@@ -173,7 +175,10 @@ static int take_traced(struct switch_reading *reading, const struct perf_sample 
     next.tid = (uint32_t)trace_field_value(&reading->next_pid, raw->bytes, raw->size);
     turn->preempted = raw->bytes && !(state & STATES);
     turn->dead = state & DEAD_STATES;
-    if (went != turn->tid && is_thread(turn->tid)) {
+    if (turn->tid == UINT32_MAX && raw->bytes) {
+        turn->tid = went;
+        turn->is_kernels = true;
+    } else if (went != turn->tid && is_thread(turn->tid)) {
         if (array_reserve(reading->numbers, reading->number_count, reading->number_capacity))
             return -1;
         reading->numbers[reading->number_count++] = (struct thread_number){went, turn->tid};
@@ -248,7 +253,7 @@ static void number_as_perf(struct switch_reading *reading)
     for (size_t i = 0; i < reading->turn_count; i++) {
         struct turn *turn = &reading->turns[i];
         size_t at;
-        if (turn->kind != TURN_NAMED)
+        if (turn->kind != TURN_NAMED && !turn->is_kernels)
             continue;
         array_bisect(at, count, numbers[at].kernels < turn->tid);
         if (at < count && numbers[at].kernels == turn->tid)

@@ -85,9 +85,10 @@ teardown() {
 
 # start ARGUMENT...: a logger that has logged; its pid in $pid.
 start() {
+    rm -f ready # the one before's
     "$BATS_FILE_TMPDIR/logger" "$@" >ready 2>/dev/null 3>&- &
     pid=$!
-    await grep -q ready ready
+    await grep -qs ready ready
 }
 
 # 65 or 66 bytes a function: with 4096 or 4000 bytes the file ends in every part of a record.

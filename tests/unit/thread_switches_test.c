@@ -296,6 +296,32 @@ static void numbers_of_a_namespace_are_followed(void **state)
     assert_wait(1, 8, 150, 170, switches.waits[1].stack);
 }
 
+/* perf has no number of it then. */
+static void a_thread_may_wait_while_it_ends(void **state)
+{
+    (void)state;
+    begin_traced();
+    traced(7, 40007, SLEEPS, 40008, 100);
+    traced(8, 40008, SLEEPS, 40007, 150);
+    traced(7, 40007, SLEEPS, 40008, 170);
+    traced(UINT32_MAX, 40008, 0, 40007, 180);
+    traced(7, 40007, SLEEPS, 40008, 200);
+    traced(UINT32_MAX, 40008, DEAD, 0, 210);
+    read_as("sched:sched_switch");
+    assert_int_equal(switches.wait_count, 4);
+    assert_int_equal(switches.endless_count, 0);
+    for (size_t i = 0; i < 4; i++) {
+        static const uint64_t times[][3] = {
+            {7, 100, 150}, {8, 150, 170}, {7, 170, 180}, {8, 180, 200}};
+        const struct thread_wait *wait = &switches.waits[i];
+        bool found = false;
+        for (size_t w = 0; w < 4; w++)
+            found = found || (wait->tid == times[w][0] && wait->from_ns == times[w][1] &&
+                              wait->to_ns == times[w][2]);
+        assert_true(found);
+    }
+}
+
 /* One of 4000 switches says nothing of when a thread was away. */
 static void a_part_of_the_switches_tells_no_times(void **state)
 {
@@ -368,6 +394,7 @@ int main(void)
         TEST(sched_switch_names_who_comes),
         TEST(a_wait_without_an_end_is_not_counted),
         TEST(numbers_of_a_namespace_are_followed),
+        TEST(a_thread_may_wait_while_it_ends),
         TEST(a_part_of_the_switches_tells_no_times),
         TEST(a_recording_without_switches_is_not_read),
         TEST(as_many_threads_run_as_perf_counts),
