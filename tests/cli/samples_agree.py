@@ -28,8 +28,9 @@ import sys
 NOT_THERE = {'_GLOBAL__sub_I_eh_alloc.cc', '__fini_array_end', '__do_global_dtors_aux', 'register_tm_clones', '__vdso_clock_gettime', '@plt',
              *open(os.environ['DATA_NAMES']).read().split()}
 # The code of producers/process_lives calls nothing.  As a caller it is a pointer to its first byte, that the C library left in rbp:
-# perf gives this byte's name, and perfjit the name of the byte in front, where a call would be.
-NO_CALLER = re.compile(r'flipped \d+')
+# perf gives this byte's name, and perfjit the name of the byte in front, where a call would be.  So is _start, the program's entry,
+# while a static program begins.
+NO_CALLER = re.compile(r'flipped \d+|_start')
 
 TIER = re.compile(r' \[(tier\d+|stub|interpreted)\]$')
 INLINED = ' (inlined)'
