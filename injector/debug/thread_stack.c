@@ -92,14 +92,6 @@ static void set_source(struct stack_frame *frame, struct line_text file, uint32_
     frame->line = line;
 }
 
-/* The inlined call at OFFSET, or LINE_NOT_INLINED. */
-static int32_t inline_at(const struct line_table *table, uint64_t offset)
-{
-    size_t behind;
-    array_bisect(behind, table->span_count, table->spans[behind].offset <= offset);
-    return behind ? table->spans[behind - 1].inline_index : LINE_NOT_INLINED;
-}
-
 /* A place in the source. */
 struct source_line {
     struct line_text file;
@@ -118,7 +110,7 @@ static int find_source(struct thread_stacks *stacks, const struct jit_function *
     array_bisect(behind, table->row_count, table->rows[behind].offset <= offset);
     if (behind)
         *source = (struct source_line){table->rows[behind - 1].file, table->rows[behind - 1].line};
-    *call = inline_at(table, offset);
+    *call = line_spans_call_at(table->spans, table->span_count, offset);
     return 0;
 }
 

@@ -214,9 +214,7 @@ static struct frame_source source_at(const struct line_table *table, uint64_t of
 static int add_inlined(struct address_names *names, const struct line_table *table, uint64_t offset,
                        struct frame_source *at)
 {
-    size_t behind;
-    array_bisect(behind, table->span_count, table->spans[behind].offset <= offset);
-    int32_t call = behind ? table->spans[behind - 1].inline_index : LINE_NOT_INLINED;
+    int32_t call = line_spans_call_at(table->spans, table->span_count, offset);
     for (; call != LINE_NOT_INLINED; call = table->inlines[call].parent) {
         const struct line_inline *inlined = &table->inlines[call];
         const struct frame_source start = {inlined->decl_file, inlined->decl_line};

@@ -62,39 +62,22 @@ static void make_maps(void)
 }
 
 /* The maps as "time:start-end=kind index, ..." with i for an image's code, t for its tables, m for
- * a part of a map, b for an image's beginning, c and r for the process that forks and comes back, C
- * for one that execs; "@tid" if another than the main thread speaks. */
-static void put_maps(char text[1024], bool with_bases)
+ * a part of a map, c and r for the process that forks and comes back, C for one that execs; "@tid"
+ * if another than the main thread speaks. */
+static void assert_maps(const char *expected)
 {
     static const char kinds[] = {
-        [CHANGE_FUNCTION] = 'i', [CHANGE_UNLOADED] = 'u', [CHANGE_MAP] = 'm',
-        [ADDED_TABLES] = 't',    [ADDED_BASE] = 'b',      [ADDED_CLONE] = 'c',
-        [ADDED_RETURN] = 'r',    [ADDED_COMM] = 'C'};
-    text[0] = '\0';
+        [CHANGE_FUNCTION] = 'i', [CHANGE_UNLOADED] = 'u', [CHANGE_MAP] = 'm', [ADDED_TABLES] = 't',
+        [ADDED_CLONE] = 'c',     [ADDED_RETURN] = 'r',    [ADDED_COMM] = 'C'};
+    char text[1024] = "";
     for (size_t i = 0, at = 0; i < added.count; i++, at = strlen(text)) {
         const struct added_record *map = &added.items[i];
         assert_int_equal(map->process, 0);
-        if (map->kind == ADDED_BASE && !with_bases)
-            continue;
-        snprintf(text + at, 1024 - at, "%s%" PRIu64 ":%" PRIx64 "-%" PRIx64 "=%c%" PRIu32,
-                 at ? " " : "", map->time_ns, map->start, map->end, kinds[map->kind], map->index);
+        snprintf(text + at, sizeof text - at, "%s%" PRIu64 ":%" PRIx64 "-%" PRIx64 "=%c%" PRIu32,
+                 i ? " " : "", map->time_ns, map->start, map->end, kinds[map->kind], map->index);
         if (map->tid != BUILT_PID)
             sprintf(text + strlen(text), "@%" PRIu32, map->tid);
     }
-}
-
-/* But for images' beginnings. */
-static void assert_maps(const char *expected)
-{
-    char text[1024];
-    put_maps(text, false);
-    assert_string_equal(text, expected);
-}
-
-static void assert_all_maps(const char *expected)
-{
-    char text[1024];
-    put_maps(text, true);
     assert_string_equal(text, expected);
 }
 
@@ -327,54 +310,6 @@ static void test_tables_come_once_with_the_first_function(void **state)
                 "30:10000-10100=i1");
 }
 
-/* The file's first byte is a page in front of the lowest function's page. */
-static void test_an_image_begins_in_front_of_its_functions_and_again_behind_another(void **state)
-{
-    (void)state;
-    build_load(&built, 10, 0x10000, 0x100);
-    build_load(&built, 20, 0x20000, 0x100);
-    build_load(&built, 30, 0x10000, 0x100);
-    build_load(&built, 40, 0x20000, 0x100);
-    build_load(&built, 50, 0x30000, 0x100);
-    play(LAYOUT_IMAGE);
-    make_maps();
-    assert_all_maps("10:f000-f001=b0 10:10000-10100=i0 20:20000-20100=i0 30:f000-f001=b1 "
-                    "30:10000-10100=i1 40:20000-20100=i1 50:f000-f001=b0 50:30000-30100=i0");
-}
-
-static void test_an_image_begins_again_behind_a_file(void **state)
-{
-    static struct recorded_map maps[] = {
-        {.map = {.start = 0x70000, .len = 0x1000, .filename = "/lib/early.so"}, .time_ns = 5},
-        {.map = {.start = 0x80000, .len = 0x1000, .filename = "/lib/late.so"}, .time_ns = 15},
-        {.map = {.start = 0x90000, .len = 0x1000, .pgoff = 0x1000, .filename = "/lib/part.so"},
-         .time_ns = 25},
-        {.map = {.start = 0xa0000, .len = 0x1000, .filename = "//anon"}, .time_ns = 26},
-    };
-    (void)state;
-    build_load(&built, 10, 0x10000, 0x100);
-    build_load(&built, 20, 0x20000, 0x100);
-    build_load(&built, 30, 0x30000, 0x100);
-    play(LAYOUT_IMAGE);
-    built.process.maps = maps;
-    built.process.map_count = sizeof maps / sizeof *maps;
-    make_maps();
-    built.process.maps = NULL;
-    built.process.map_count = 0;
-    assert_all_maps("10:f000-f001=b0 10:10000-10100=i0 20:f000-f001=b0 20:20000-20100=i0 "
-                    "30:30000-30100=i0");
-}
-
-static void test_a_file_with_one_function_has_no_beginning(void **state)
-{
-    (void)state;
-    build_load(&built, 10, 0x10000, 0x100);
-    build_load(&built, 20, 0x20000, 0x100);
-    play(LAYOUT_FUNCTION);
-    make_maps();
-    assert_all_maps("10:10000-10100=i0 20:20000-20100=i1");
-}
-
 static void test_processes_are_brought_into_time_order(void **state)
 {
     static const struct thread_list no_threads = {0};
@@ -391,15 +326,11 @@ static void test_processes_are_brought_into_time_order(void **state)
                                         &no_threads, RESET_NEVER, &findings),
                          0);
     added_records_sort(&added);
-    size_t count = 0;
-    for (size_t i = 0; i < added.count; i++) {
-        if (added.items[i].kind == ADDED_BASE)
-            continue;
-        assert_int_equal(added.items[i].time_ns, count < 3 ? 10 : 20);
-        assert_int_equal(added.items[i].process, count % 3);
-        count++;
+    assert_int_equal(added.count, 6);
+    for (size_t i = 0; i < 6; i++) {
+        assert_int_equal(added.items[i].time_ns, i < 3 ? 10 : 20);
+        assert_int_equal(added.items[i].process, i % 3);
     }
-    assert_int_equal(count, 6);
 }
 
 static void test_nothing_to_add(void **state)
@@ -641,9 +572,6 @@ int main(void)
         MAPS_TEST(test_what_is_gone_comes_before_what_is_new),
         MAPS_TEST(test_part_of_a_dropped_map_keeps_its_number),
         MAPS_TEST(test_tables_come_once_with_the_first_function),
-        MAPS_TEST(test_an_image_begins_in_front_of_its_functions_and_again_behind_another),
-        MAPS_TEST(test_an_image_begins_again_behind_a_file),
-        MAPS_TEST(test_a_file_with_one_function_has_no_beginning),
         MAPS_TEST(test_processes_are_brought_into_time_order),
         MAPS_TEST(test_nothing_to_add),
         cmocka_unit_test(test_record_of_an_image_carries_its_build_id),

@@ -26,9 +26,7 @@ struct map_maker {
     struct thread_sweep threads;
     enum reset_policy policy;
     struct unwinder_reset reset;
-    bool *has_tables;   /* by image, from the process's first one on: its tables are mapped */
-    uint32_t last_base; /* the image whose beginning was mapped last; NO_IMAGE: none's */
-    size_t map_count;   /* of the process's own, up to that moment */
+    bool *has_tables; /* by image, from the process's first one on: its tables are mapped */
 };
 
 /* The image offset of CHANGE's first byte, which may lie inside its function. */
@@ -81,39 +79,10 @@ static int append(struct map_maker *maker, uint64_t time_ns, uint64_t start, uin
                                             thread_sweep_speaker(&maker->threads), kind, index, 0});
 }
 
-/* Whether a file's beginning was mapped since the last call, up to TIME_NS. */
-static bool file_came(struct map_maker *maker, uint64_t time_ns)
-{
-    const struct jit_process *process = maker->process;
-    bool came = false;
-    for (; maker->map_count < process->map_count; maker->map_count++) {
-        const struct recorded_map *map = &process->maps[maker->map_count];
-        if (map->time_ns > time_ns)
-            break;
-        came = came || (map->map.pgoff == 0 && !perf_map_is_memory(&map->map));
-    }
-    return came;
-}
-
-/* Where the file of IMAGE would begin in memory.  perf needs no such map.  hotspot takes the last
- * map of a file's beginning for the place of that file, and else finds the names of one function
- * only.  One byte is enough for hotspot, and takes the least away from what may be there. */
-static int add_base(struct map_maker *maker, const struct jit_image *image, uint32_t index,
-                    uint64_t time_ns)
-{
-    if (!image->base || image->body_count == 1 || !image_has_header_page(image))
-        return 0;
-    const bool came = file_came(maker, time_ns);
-    if (maker->last_base == index && !came)
-        return 0;
-    maker->last_base = index;
-    return append(maker, time_ns, image->base, image->base + 1, ADDED_BASE, index, 0);
-}
-
 /* The unwind tables of IMAGE become readable with its first function. */
-static int add_tables(struct map_maker *maker, const struct jit_image *image, uint32_t index,
-                      uint64_t time_ns)
+static int add_tables(struct map_maker *maker, uint32_t index, uint64_t time_ns)
 {
+    const struct jit_image *image = &maker->plan->images[index];
     if (!image->tables_start) /* images of no process have none either */
         return 0;
     bool *has_tables = &maker->has_tables[index - maker->planned->first_image];
@@ -132,9 +101,7 @@ static int add_change(struct map_maker *maker, const struct change *change)
     if (change->kind == CHANGE_FUNCTION) {
         pgoff = pgoff_of(maker, change);
         index = maker->places[index].image;
-        const struct jit_image *image = &maker->plan->images[index];
-        if (add_base(maker, image, index, change->time_ns) ||
-            add_tables(maker, image, index, change->time_ns))
+        if (add_tables(maker, index, change->time_ns))
             return -1;
     }
     return append(maker, change->time_ns, change->start, change->end, change->kind, index, pgoff);
@@ -257,7 +224,6 @@ int added_maps_add(struct added_records *added, struct timeline *timeline,
                               .process_index = process_index,
                               .threads = thread_sweep_begin(threads, process->pid),
                               .policy = policy,
-                              .last_base = NO_IMAGE,
                               .has_tables = calloc(image_count + 1, sizeof *maker.has_tables)};
     int result = add_all(&maker, threads, timeline);
     thread_sweep_end(&maker.threads);

@@ -8,11 +8,10 @@
 
 /* Turn the changes in TIMELINE, of PROCESS, number PROCESS_INDEX, into map records.  There is one
  * for each run of functions that share an image and a moment, for addresses whose code was
- * unloaded, and for each part of a dropped mapping that is added again.  Each image's beginning and
- * its unwind tables get one at its first moment.  Also add the records that reset perf's unwinder
- * as POLICY says (unwinder_reset.h).  The changes of a moment are brought into the order of their
- * records, in TIMELINE.  THREADS are those of the profile.  Returns 0, or -1 with the failure text
- * set.
+ * unloaded, and for each part of a dropped mapping that is added again.  Each image's unwind tables
+ * get one at its first moment.  Also add the records that reset perf's unwinder as POLICY says
+ * (unwinder_reset.h).  The changes of a moment are brought into the order of their records, in
+ * TIMELINE.  THREADS are those of the profile.  Returns 0, or -1 with the failure text set.
  *
  * perf has one set of maps for the threads of a process, which it finds through the thread of each
  * record.  When the main thread has ended, perf 7 has two: that of the threads that it knew, and

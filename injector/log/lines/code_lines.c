@@ -1,7 +1,6 @@
 /* See code_lines.h. */
 #include "injector/log/lines/code_lines.h"
 
-#include "injector/arrays/bisect.h"
 #include "injector/log/lines/line_entry.h"
 
 /* The rows of a function's entries, cut to it. */
@@ -93,14 +92,13 @@ static int take_inlines(struct line_table *table, const struct jit_inline_info *
     return 0;
 }
 
-/* Each row of inlined code is of the file of its function.  "<unknown>": of none, as V8 has it. */
+/* Each row of inlined code is of the file of its function.  "<unknown>": of none, as V8 has it.
+ * Its spans are in order already. */
 static void take_files_of_calls(struct line_table *table)
 {
     for (size_t i = 0; i < table->row_count; i++) {
         struct line_row *row = &table->rows[i];
-        size_t behind;
-        array_bisect(behind, table->span_count, table->spans[behind].offset <= row->offset);
-        const int32_t call = behind ? table->spans[behind - 1].inline_index : LINE_NOT_INLINED;
+        const int32_t call = line_spans_call_at(table->spans, table->span_count, row->offset);
         if (call == LINE_NOT_INLINED)
             continue;
         const struct line_text file = table->inlines[call].decl_file;

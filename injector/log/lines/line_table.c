@@ -2,6 +2,7 @@
 #include "injector/log/lines/line_table.h"
 
 #include "injector/arrays/array.h"
+#include "injector/arrays/bisect.h"
 #include "injector/arrays/run_sort.h"
 
 #include <stdlib.h>
@@ -85,6 +86,13 @@ static bool inlines_are_equal(const struct line_inline *a, const struct line_inl
            a->call_column == b->call_column && a->decl_line == b->decl_line &&
            line_text_same(a->name, b->name) && line_text_same(a->call_file, b->call_file) &&
            line_text_same(a->decl_file, b->decl_file);
+}
+
+int32_t line_spans_call_at(const struct line_span *spans, size_t count, uint64_t offset)
+{
+    size_t behind;
+    array_bisect(behind, count, spans[behind].offset <= offset);
+    return behind ? spans[behind - 1].inline_index : LINE_NOT_INLINED;
 }
 
 bool line_tables_are_equal(const struct line_table *a, const struct line_table *b)

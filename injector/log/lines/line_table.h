@@ -59,6 +59,9 @@ int line_table_add_span(struct line_table *table, const struct line_span *span);
  * or -1 without memory. */
 int line_table_close(struct line_table *table);
 
+/* The innermost call at OFFSET, by the COUNT SPANS of a closed table; or LINE_NOT_INLINED. */
+int32_t line_spans_call_at(const struct line_span *spans, size_t count, uint64_t offset);
+
 /* Whether A and B, both closed, say the same of each instruction. */
 bool line_tables_are_equal(const struct line_table *a, const struct line_table *b);
 

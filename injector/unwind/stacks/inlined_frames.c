@@ -1,7 +1,6 @@
 /* See inlined_frames.h. */
 #include "injector/unwind/stacks/inlined_frames.h"
 
-#include "injector/arrays/bisect.h"
 #include "injector/recording/perf_data/perf_format.h"
 
 #include <stdlib.h>
@@ -68,14 +67,6 @@ static const struct inlined_code *code_of(struct inlined_frames *frames, uint32_
     return frames->codes[number];
 }
 
-/* The innermost call at OFFSET. */
-static int32_t call_at(const struct inlined_code *code, uint64_t offset)
-{
-    size_t behind;
-    array_bisect(behind, code->span_count, code->spans[behind].offset <= offset);
-    return behind ? code->spans[behind - 1].inline_index : LINE_NOT_INLINED;
-}
-
 /* Put the calls that were inlined at PC into ADDRS, of MOST, the innermost first.  PC belongs to
  * WHAT, a number of address_space_at.  Returns how many there are, MOST + 1 if they have no room,
  * or SIZE_MAX without memory. */
@@ -92,8 +83,8 @@ static size_t inlined_at(struct inlined_frames *frames, uint32_t what, uint64_t 
     const struct inlined_code *code = code_of(frames, number, function);
     if (!code)
         return SIZE_MAX;
-    for (int32_t call = call_at(code, pc - function->addr); call != LINE_NOT_INLINED;
-         call = code->places[call].parent) {
+    for (int32_t call = line_spans_call_at(code->spans, code->span_count, pc - function->addr);
+         call != LINE_NOT_INLINED; call = code->places[call].parent) {
         if (!code->places[call].addr)
             continue;
         if (count == most)
