@@ -90,7 +90,7 @@ struct turn {
     uint32_t pid, tid;
     uint8_t kind;
     bool preempted, dead;
-    bool is_kernels; /* tid is the kernel's own number, though it is no TURN_NAMED */
+    bool is_kernels; /* tid is the kernel's own number */
 };
 
 /* A thread's number as the kernel has it outside of all namespaces, and as perf has it. */
@@ -171,7 +171,8 @@ static int take_traced(struct switch_reading *reading, const struct perf_sample 
     const struct sample_bytes *raw = &sample->raw;
     const uint32_t went = (uint32_t)trace_field_value(&reading->prev_pid, raw->bytes, raw->size);
     const uint64_t state = trace_field_value(&reading->prev_state, raw->bytes, raw->size);
-    struct turn next = {.time_ns = turn->time_ns, .offset = turn->offset, .kind = TURN_NAMED};
+    struct turn next = {
+        .time_ns = turn->time_ns, .offset = turn->offset, .kind = TURN_NAMED, .is_kernels = true};
     next.tid = (uint32_t)trace_field_value(&reading->next_pid, raw->bytes, raw->size);
     turn->preempted = raw->bytes && !(state & STATES);
     turn->dead = state & DEAD_STATES;
@@ -241,8 +242,8 @@ static int compare_numbers(const void *left, const void *right)
     return a->kernels < b->kernels ? -1 : a->kernels > b->kernels;
 }
 
-/* sched_switch has the kernel's own numbers of the threads that come.  Those that never went need
- * no number: nobody waits for their end. */
+/* sched_switch has the kernel's own numbers of the threads that come, and of those that end.  Those
+ * that never went need no number: nobody waits for their end. */
 static void number_as_perf(struct switch_reading *reading)
 {
     const size_t count = reading->number_count;
@@ -253,7 +254,7 @@ static void number_as_perf(struct switch_reading *reading)
     for (size_t i = 0; i < reading->turn_count; i++) {
         struct turn *turn = &reading->turns[i];
         size_t at;
-        if (turn->kind != TURN_NAMED && !turn->is_kernels)
+        if (!turn->is_kernels)
             continue;
         array_bisect(at, count, numbers[at].kernels < turn->tid);
         if (at < count && numbers[at].kernels == turn->tid)

@@ -310,16 +310,10 @@ static void a_thread_may_wait_while_it_ends(void **state)
     read_as("sched:sched_switch");
     assert_int_equal(switches.wait_count, 4);
     assert_int_equal(switches.endless_count, 0);
-    for (size_t i = 0; i < 4; i++) {
-        static const uint64_t times[][3] = {
-            {7, 100, 150}, {8, 150, 170}, {7, 170, 180}, {8, 180, 200}};
-        const struct thread_wait *wait = &switches.waits[i];
-        bool found = false;
-        for (size_t w = 0; w < 4; w++)
-            found = found || (wait->tid == times[w][0] && wait->from_ns == times[w][1] &&
-                              wait->to_ns == times[w][2]);
-        assert_true(found);
-    }
+    assert_wait(0, 7, 100, 150, switches.waits[0].stack);
+    assert_wait(1, 8, 150, 170, switches.waits[1].stack);
+    assert_wait(2, 7, 170, 180, switches.waits[2].stack);
+    assert_wait(3, 8, 180, 200, switches.waits[3].stack);
 }
 
 /* One of 4000 switches says nothing of when a thread was away. */
