@@ -58,7 +58,7 @@ static void add_body(struct rows *rows, uint64_t at, const struct compiled_frame
 static void add_edge(struct rows *rows, uint64_t from, uint64_t to)
 {
     struct frame_edges *edges = rows->edges;
-    if (!edges)
+    if (!edges || from >= to)
         return;
     struct frame_edge *items =
         array_with_room(edges->items, edges->count, 1, &edges->capacity, sizeof *items);
@@ -102,12 +102,22 @@ static bool is_jump(const struct x86_instruction *one)
            (is_plain(one, 0xff) && (one->reg & 7) == 4);
 }
 
-/* Whether ONE adds to rsp (WHICH 0) or subtracts from it (5) a number. */
+/* Whether ONE adds (WHICH 0), subtracts (5) or compares (7) a number. */
+static bool is_by_number(const struct x86_instruction *one, uint8_t which)
+{
+    return (is_plain(one, 0x81) || is_plain(one, 0x83)) && (one->reg & 7) == which;
+}
+
+/* Whether ONE does so with the register NUMBER, all of it. */
+static bool is_register_by(const struct x86_instruction *one, uint8_t number, uint8_t which)
+{
+    return is_by_number(one, which) && one->wide && one->mode == 3 && one->rm == number;
+}
+
 static bool is_rsp_by(const struct x86_instruction *one, uint8_t which, int64_t *bytes)
 {
     *bytes = one->immediate;
-    return (is_plain(one, 0x81) || is_plain(one, 0x83)) && one->wide && one->mode == 3 &&
-           one->rm == RSP && (one->reg & 7) == which;
+    return is_register_by(one, RSP, which);
 }
 
 static bool is_rbp_stored(const struct x86_instruction *one, int64_t at_rsp)
@@ -206,8 +216,8 @@ static uint64_t behind_barrier(const struct compiled_frame *frame, uint64_t at)
     uint64_t behind = at, target;
     while (decode(frame, behind, &one) && is_nop(&one))
         behind += one.length;
-    if (!decode(frame, behind, &one) || !(is_plain(&one, 0x81) || is_plain(&one, 0x83)) ||
-        (one.reg & 7) != COMPARE || one.mode == 3 || one.base != R15)
+    if (!decode(frame, behind, &one) || !is_by_number(&one, COMPARE) || one.mode == 3 ||
+        one.base != R15)
         return at;
     behind += one.length;
     if (!decode(frame, behind, &one) || !jumps_to(&one, behind + one.length, &target))
@@ -225,8 +235,7 @@ static uint64_t behind_prologue(const struct compiled_frame *frame, uint64_t at)
     struct x86_instruction one;
     if (decode(frame, at, &one) && is_rbp_set(&one)) {
         at += one.length;
-        if (decode(frame, at, &one) && (is_plain(&one, 0x81) || is_plain(&one, 0x83)) && one.wide &&
-            one.mode == 3 && one.rm == RBP && (one.reg & 7) == 0)
+        if (decode(frame, at, &one) && is_register_by(&one, RBP, 0))
             at += one.length;
     }
     return behind_barrier(frame, at);
