@@ -11,7 +11,7 @@
 /* Beyond the kinds of change. */
 enum {
     ADDED_TABLES = CHANGE_MAP + 1, /* the map through which an image's unwind tables are read */
-    ADDED_BASE,       /* the map of an image's beginning, for the functions behind it */
+    ADDED_BASE,                    /* the map of an image's beginning (recording_merge.c) */
     ADDED_COMM,       /* no maps from here on, but records that make perf forget how it unwound: see
                        * unwinder_reset.h */
     ADDED_CLONE,      /* the thread forks an invented process */

@@ -65,50 +65,25 @@ static struct address_span *spans_of(const struct added_records *added, size_t *
     return spans;
 }
 
-/* What is kept of an image's maps. */
-struct kept_image {
-    bool is_named;            /* one of its functions' */
-    bool has_base;            /* the next is due when a function's is kept: */
-    struct added_record base; /* the last one, which is not kept yet */
-};
-
 /* Each image's first map stays in any case: the profile names all files, and by these names an
  * injected recording is known. */
-static bool is_kept(const struct added_record *record, const struct kept_image *image,
-                    const struct sampled_addresses *addresses)
-{
-    return !is_map(record) || (record->kind == CHANGE_FUNCTION && !image->is_named) ||
-           sampled_addresses_meet(addresses, NO_LIFE, record->start, record->end);
-}
-
-/* An image's beginning is kept with the next function of that image.  It goes into the place of a
- * record that was read already: its own, or a later one's that is not kept. */
 static int keep_met(struct added_records *added, const struct sampled_addresses *addresses,
                     size_t image_count)
 {
     size_t kept = 0;
-    struct kept_image *images = calloc(image_count + 1, sizeof *images);
-    for (size_t i = 0; images && i < added->count; i++) {
-        const struct added_record record = added->items[i];
-        const bool of_image = record.kind == CHANGE_FUNCTION || record.kind == ADDED_BASE;
-        struct kept_image *image = &images[of_image ? record.index : image_count];
-        if (record.kind == ADDED_BASE) {
-            image->base = record;
-            image->has_base = true;
-        } else if (is_kept(&record, image, addresses)) {
-            if (record.kind == CHANGE_FUNCTION && image->has_base &&
-                image->base.process == record.process) {
-                added->items[kept] = image->base;
-                added->items[kept++].time_ns = record.time_ns;
-                image->has_base = false;
-            }
-            image->is_named = image->is_named || record.kind == CHANGE_FUNCTION;
-            added->items[kept++] = record;
-        }
+    bool *named = calloc(image_count + 1, sizeof *named);
+    for (size_t i = 0; named && i < added->count; i++) {
+        const struct added_record *record = &added->items[i];
+        bool first = record->kind == CHANGE_FUNCTION && !named[record->index];
+        if (first)
+            named[record->index] = true;
+        if (!is_map(record) || first ||
+            sampled_addresses_meet(addresses, NO_LIFE, record->start, record->end))
+            added->items[kept++] = *record;
     }
-    added->count = images ? kept : added->count;
-    free(images);
-    return images ? 0 : -1;
+    added->count = named ? kept : added->count;
+    free(named);
+    return named ? 0 : -1;
 }
 
 /* perf finds an address in a map that holds it.  A map without any of the samples' addresses, at
@@ -134,6 +109,88 @@ static int leave_out_unmet(struct recording_merge *merge, struct findings *findi
     return result ? report_failure(findings, "out of memory") : 0;
 }
 
+/* ---- Where files begin ----
+ *
+ * Where an image's file would begin in memory, a map of one byte says so.  perf needs no such map.
+ * hotspot takes the last map of a file's beginning for the place of that file, and else finds the
+ * names of one function only.  One byte is enough for hotspot, and takes the least away from what
+ * may be there. */
+
+static bool has_place(const struct jit_image *image)
+{
+    return image->base && image->body_count > 1 && image_has_header_page(image);
+}
+
+static bool has_places(const struct image_plan *plan)
+{
+    for (size_t i = 0; i < plan->image_count; i++)
+        if (has_place(&plan->images[i]))
+            return true;
+    return false;
+}
+
+/* What began last in a process. */
+struct last_file {
+    const struct jit_image *image;
+    size_t map_count; /* the process's own maps up to then */
+};
+
+/* Whether a file's beginning was mapped since the last call for PROCESS, up to TIME_NS. */
+static bool file_came(struct last_file *last, const struct jit_process *process, uint64_t time_ns)
+{
+    bool came = false;
+    for (; last->map_count < process->map_count; last->map_count++) {
+        const struct recorded_map *map = &process->maps[last->map_count];
+        if (map->time_ns > time_ns)
+            break;
+        came = came || (map->map.pgoff == 0 && !perf_map_is_memory(&map->map));
+    }
+    return came;
+}
+
+/* Add such a map in front of the function's map FUNCTION, if another file began since the last. */
+static int add_beginning(struct added_records *added, struct last_file *last,
+                         const struct jit_process *process, const struct jit_image *image,
+                         const struct added_record *function)
+{
+    if (!has_place(image))
+        return 0;
+    if (!file_came(last, process, function->time_ns) && last->image == image)
+        return 0;
+    last->image = image;
+    struct added_record beginning = *function;
+    beginning.kind = ADDED_BASE;
+    beginning.start = image->base;
+    beginning.end = image->base + 1;
+    beginning.pgoff = 0;
+    return added_records_append(added, beginning);
+}
+
+/* The maps stand in order, and those that nobody needs are left out. */
+static int add_beginnings(struct recording_merge *merge, const struct jit_processes *processes,
+                          struct findings *findings)
+{
+    const struct image_plan *plan = merge->source.plan;
+    if (!has_places(plan))
+        return 0;
+    struct added_records without = merge->added;
+    struct last_file *last = calloc(processes->count + 1, sizeof *last);
+    int result = last ? 0 : -1;
+    merge->added = (struct added_records){0};
+    for (size_t i = 0; i < without.count && !result; i++) {
+        const struct added_record *record = &without.items[i];
+        if (record->kind == CHANGE_FUNCTION)
+            result = add_beginning(&merge->added, &last[record->process],
+                                   &processes->items[record->process], &plan->images[record->index],
+                                   record);
+        if (!result)
+            result = added_records_append(&merge->added, *record);
+    }
+    added_records_free(&without);
+    free(last);
+    return result ? report_failure(findings, "out of memory") : 0;
+}
+
 int recording_merge_plan(struct recording_merge *merge,
                          const struct recording_merge_request *request, struct findings *findings)
 {
@@ -152,7 +209,7 @@ int recording_merge_plan(struct recording_merge *merge,
                            request->plan, &records->threads, resets, findings))
             return -1;
     added_records_sort(&merge->added);
-    if (leave_out_unmet(merge, findings))
+    if (leave_out_unmet(merge, findings) || add_beginnings(merge, processes, findings))
         return -1;
     return collect_dropped(merge, processes, request->timelines, findings);
 }
