@@ -218,9 +218,9 @@ bool declared_name(const struct script_file *text, uint32_t line, uint32_t colum
                    char name[DECLARED_NAME_BYTES])
 {
     static const char *const modifiers[] = {"async", "static", "get", "set", NULL};
-    if (line >= text->line_count)
+    if (line >= text->lines.count)
         return false;
-    const size_t begin = text->starts[line] + (size_t)column;
+    const size_t begin = text->lines.starts[line] + (size_t)column;
     if (unit_at(text, begin) == '(')
         return name_of_parameters(text, begin, name);
     struct part word = word_at(text, begin);

@@ -9,7 +9,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { SCRIPT_BYTES_MOST = 256 << 20 };
+enum {
+    SCRIPT_BYTES_MOST = 256 << 20,
+    FIRST_OF_TWO = 0x10000, /* the first character of two units */
+};
 
 bool script_file_path(const char *name, size_t bytes, const char *root, char path[PATH_MAX])
 {
@@ -24,6 +27,13 @@ bool script_file_path(const char *name, size_t bytes, const char *root, char pat
     }
     inner[filled] = '\0';
     return filled;
+}
+
+/* Behind the byte order mark. */
+static const unsigned char *behind_mark(const char *text, size_t bytes)
+{
+    const bool has_mark = bytes >= 3 && memcmp(text, "\xef\xbb\xbf", 3) == 0;
+    return (const unsigned char *)text + (has_mark ? 3 : 0);
 }
 
 /* The character at *AT; a byte that is no UTF-8 is one of its own, as in V8's replacement. */
@@ -63,16 +73,14 @@ static const unsigned char *take_ascii(struct script_file *file, const unsigned 
 /* No text has more units than bytes. */
 static int find_units(struct script_file *file, const char *text, size_t bytes)
 {
-    const unsigned char *at = (const unsigned char *)text, *end = at + bytes;
+    const unsigned char *at = behind_mark(text, bytes), *end = (const unsigned char *)text + bytes;
     file->units = malloc((bytes + 1) * sizeof *file->units);
     if (!file->units)
         return -1;
-    if (bytes >= 3 && memcmp(at, "\xef\xbb\xbf", 3) == 0)
-        at += 3;
     while ((at = take_ascii(file, at, end)) < end) {
         uint32_t code = take_character(&at, end);
-        if (code >= 0x10000) {
-            file->units[file->count++] = (uint16_t)(0xd800 + ((code - 0x10000) >> 10));
+        if (code >= FIRST_OF_TWO) {
+            file->units[file->count++] = (uint16_t)(0xd800 + ((code - FIRST_OF_TWO) >> 10));
             code = 0xdc00 + (code & 0x3ff);
         }
         file->units[file->count++] = (uint16_t)code;
@@ -80,38 +88,78 @@ static int find_units(struct script_file *file, const char *text, size_t bytes)
     return 0;
 }
 
-/* Whether the next four units are ASCII and behind all characters that end a line. */
-static bool are_plain(const uint16_t *units)
+/* Whether the BYTES bytes at AT, at most eight, are ASCII, and none is \r. */
+static bool are_plain(const unsigned char *at, size_t bytes)
 {
-    uint64_t four;
-    memcpy(&four, units, sizeof four);
-    return !(four & UINT64_C(0xff80ff80ff80ff80)) &&
-           ((four + UINT64_C(0x7ff27ff27ff27ff2)) & UINT64_C(0x8000800080008000)) ==
-               UINT64_C(0x8000800080008000);
+    const uint64_t ones = UINT64_C(0x0101010101010101), high = ones << 7;
+    uint64_t eight = 0;
+    if (bytes == sizeof eight)
+        memcpy(&eight, at, sizeof eight);
+    for (size_t i = 0; bytes < sizeof eight && i < bytes; i++)
+        eight = eight << 8 | at[i];
+    const uint64_t returns = eight ^ '\r' * ones; /* zero bytes */
+    return !((eight | ((returns - ones) & ~returns)) & high);
 }
 
-static int add_line(struct script_file *file, size_t start)
+static int add_line(struct script_lines *lines, size_t start)
 {
-    if (array_reserve(file->starts, file->line_count, file->line_capacity))
+    if (array_reserve(lines->starts, lines->count, lines->capacity))
         return -1;
-    file->starts[file->line_count++] = (uint32_t)start;
+    lines->starts[lines->count++] = (uint32_t)start;
     return 0;
 }
 
-static int find_lines(struct script_file *file)
+/* Take what stands before \n or END, at STOP: nearly all of it is ASCII. *UNIT goes with it. */
+static int take_line(struct script_lines *lines, const unsigned char *at, const unsigned char *stop,
+                     size_t *unit)
 {
-    if (add_line(file, 0))
-        return -1;
-    for (size_t i = 0; i < file->count; i++) {
-        while (i + 4 < file->count && are_plain(file->units + i))
-            i += 4;
-        const uint16_t unit = file->units[i];
-        const bool ends = unit == '\n' || unit == 0x2028 || unit == 0x2029 ||
-                          (unit == '\r' && (i + 1 == file->count || file->units[i + 1] != '\n'));
-        if (ends && add_line(file, i + 1))
+    enum { AT_ONCE = 8 };
+    while (at < stop) {
+        const size_t bytes = stop - at < AT_ONCE ? (size_t)(stop - at) : AT_ONCE;
+        if (are_plain(at, bytes)) {
+            at += bytes;
+            *unit += bytes;
+            continue;
+        }
+        const uint32_t code = take_character(&at, stop);
+        *unit += code >= FIRST_OF_TWO ? 2 : 1;
+        if ((code == 0x2028 || code == 0x2029 || (code == '\r' && at < stop)) &&
+            add_line(lines, *unit))
             return -1;
     }
     return 0;
+}
+
+/* A \r in front of \n ends no line, but one at the end of all does. */
+int script_lines_take(struct script_lines *lines, const char *text, size_t bytes)
+{
+    const unsigned char *at = behind_mark(text, bytes), *end = (const unsigned char *)text + bytes;
+    const unsigned char *stop;
+    size_t unit = 0;
+    *lines = (struct script_lines){0};
+    if (add_line(lines, 0))
+        return -1;
+    for (; (stop = memchr(at, '\n', (size_t)(end - at))); at = stop + 1)
+        if (take_line(lines, at, stop, &unit) || add_line(lines, ++unit))
+            return -1;
+    const bool has_return = at < end && end[-1] == '\r';
+    return take_line(lines, at, end, &unit) || (has_return && add_line(lines, unit)) ? -1 : 0;
+}
+
+int script_lines_read(struct script_lines *lines, const char *path)
+{
+    size_t bytes;
+    *lines = (struct script_lines){0};
+    char *text = regular_file_bytes(path, SCRIPT_BYTES_MOST, &bytes);
+    const int result = text ? script_lines_take(lines, text, bytes) : -1;
+    free(text);
+    return result;
+}
+
+void script_lines_free(struct script_lines *lines)
+{
+    free(lines->starts);
+    *lines = (struct script_lines){0};
 }
 
 bool script_unit_is_of_identifier(unsigned unit)
@@ -124,7 +172,7 @@ bool script_unit_is_of_identifier(unsigned unit)
 int script_file_take(struct script_file *file, const char *text, size_t bytes)
 {
     *file = (struct script_file){0};
-    return find_units(file, text, bytes) || find_lines(file) ? -1 : 0;
+    return find_units(file, text, bytes) || script_lines_take(&file->lines, text, bytes) ? -1 : 0;
 }
 
 int script_file_read(struct script_file *file, const char *path)
@@ -140,6 +188,6 @@ int script_file_read(struct script_file *file, const char *path)
 void script_file_free(struct script_file *file)
 {
     free(file->units);
-    free(file->starts);
+    script_lines_free(&file->lines);
     *file = (struct script_file){0};
 }

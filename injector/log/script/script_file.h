@@ -8,11 +8,16 @@
 #include <stddef.h>
 #include <stdint.h>
 
+/* Where the lines of a script begin. */
+struct script_lines {
+    uint32_t *starts; /* in units; at least one */
+    size_t count, capacity;
+};
+
 struct script_file {
     uint16_t *units;
     size_t count;
-    uint32_t *starts; /* of its lines; at least one */
-    size_t line_count, line_capacity;
+    struct script_lines lines;
 };
 
 /* The path of the script that a runtime calls by the BYTES bytes at NAME: a path or a file URL,
@@ -21,6 +26,16 @@ bool script_file_path(const char *name, size_t bytes, const char *root, char pat
 
 /* Whether a character of that UTF-16 unit may stand in an identifier. */
 bool script_unit_is_of_identifier(unsigned unit);
+
+/* Take the lines of the BYTES bytes at TEXT: that takes an eighth of the time of all the text, and
+ * much less memory.  Returns 0, or -1 without memory.  Release as below. */
+int script_lines_take(struct script_lines *lines, const char *text, size_t bytes);
+
+/* Read those of PATH.  Returns 0, or -1: it can't be read.  Release with script_lines_free in
+ * either case. */
+int script_lines_read(struct script_lines *lines, const char *path);
+
+void script_lines_free(struct script_lines *lines);
 
 /* Take the BYTES bytes at TEXT.  Returns 0, or -1 without memory.  Release as below. */
 int script_file_take(struct script_file *file, const char *text, size_t bytes);

@@ -350,8 +350,8 @@ static bool stands_at(struct mapped_script *script, const struct source_segment 
                       const char *identifier, size_t bytes)
 {
     const struct script_file *text = text_of(script);
-    const size_t at = segment->line < text->line_count
-                          ? text->starts[segment->line] + (size_t)segment->column
+    const size_t at = segment->line < text->lines.count
+                          ? text->lines.starts[segment->line] + (size_t)segment->column
                           : SIZE_MAX;
     if (at >= text->count || bytes > text->count - at)
         return false;

@@ -18,9 +18,9 @@ struct known_place {
 
 struct script {
     struct line_text file;
-    struct line_text given;  /* as the log has it; or none */
-    struct script_file text; /* no lines: it is not there, or another one */
-    int64_t shift;           /* of the columns in the first line: a wrapper stands in front */
+    struct line_text given;    /* as the log has it; or none */
+    struct script_lines lines; /* none: its text is not there, or another one */
+    int64_t shift;             /* of the columns in the first line: a wrapper stands in front */
     bool was_read, is_confirmed, has_shift;
 };
 
@@ -81,7 +81,7 @@ void script_places_close(struct script_places *places)
 void script_places_free(struct script_places *places)
 {
     for (size_t i = 0; i < places->script_count; i++)
-        script_file_free(&places->scripts[i].text);
+        script_lines_free(&places->scripts[i].lines);
     free(places->scripts);
     free(places->items);
     number_map_free(&places->by_name);
@@ -92,11 +92,11 @@ void script_places_free(struct script_places *places)
 
 static struct script_place place_in(const struct script *script, uint32_t position)
 {
-    const struct script_file *text = &script->text;
+    const struct script_lines *lines = &script->lines;
     size_t behind;
-    array_bisect(behind, text->line_count, text->starts[behind] <= position);
+    array_bisect(behind, lines->count, lines->starts[behind] <= position);
     const int64_t column =
-        (int64_t)position - text->starts[behind - 1] + 1 + (behind == 1 ? script->shift : 0);
+        (int64_t)position - lines->starts[behind - 1] + 1 + (behind == 1 ? script->shift : 0);
     return column > 0 ? (struct script_place){(uint32_t)behind, (uint32_t)column}
                       : (struct script_place){0, NO_COLUMN};
 }
@@ -115,7 +115,7 @@ static int take_given(struct script *script)
 {
     size_t bytes;
     char *text = v8_text_plain(script->given, &bytes);
-    const int result = text ? script_file_take(&script->text, text, bytes) : -1;
+    const int result = text ? script_lines_take(&script->lines, text, bytes) : -1;
     free(text);
     return result;
 }
@@ -126,7 +126,7 @@ static int read_text(const struct script_places *places, struct script *script)
     if (script->given.bytes)
         return take_given(script);
     return script_file_path(script->file.text, script->file.bytes, places->root, path)
-               ? script_file_read(&script->text, path)
+               ? script_lines_read(&script->lines, path)
                : -1;
 }
 
@@ -134,7 +134,7 @@ void script_places_read(struct script_places *places, uint32_t number)
 {
     struct script *script = &places->scripts[number];
     if (!script->was_read && read_text(places, script))
-        script_file_free(&script->text);
+        script_lines_free(&script->lines);
     script->was_read = true;
 }
 
@@ -158,13 +158,13 @@ void script_places_check(struct script_places *places, uint32_t number, uint32_t
 {
     struct script *script = &places->scripts[number];
     char path[PATH_MAX];
-    if (!script->text.line_count)
+    if (!script->lines.count)
         return;
     find_shift(script, position, place);
     script->is_confirmed = true;
     if (is_at(script, position, place))
         return;
-    script_file_free(&script->text);
+    script_lines_free(&script->lines);
     if (!script->given.bytes &&
         script_file_path(script->file.text, script->file.bytes, places->root, path))
         report_finding(places->findings, FINDING_SCRIPT_CHANGED, "%s", path);
@@ -196,7 +196,7 @@ static struct script_place between(const struct script_places *places, uint32_t 
 bool script_places_have_text(const struct script_places *places, uint32_t number)
 {
     const struct script *script = &places->scripts[number];
-    return script->text.line_count && script->is_confirmed;
+    return script->lines.count && script->is_confirmed;
 }
 
 struct script_place script_places_find(const struct script_places *places, uint32_t script,
