@@ -55,6 +55,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
     promise(v8_log_parse(&v8, text, sizeof begin - 1 + size, &findings) == 0, "it is a log");
     promise(v8_inlines_give(&log, &v8, "/nowhere", &given, &findings) == 0, "there is memory");
     v8_log_free(&v8);
+    free(text);
     const struct jit_function *of_eval = &log.functions[FUNCTIONS - 1];
     promise(of_eval->name_bytes >= strlen(names[FUNCTIONS - 1]) &&
                 memcmp(of_eval->name, "JS:~e ", 6) == 0 &&

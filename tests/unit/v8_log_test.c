@@ -38,6 +38,7 @@ static void read_both(const char *text)
     assert_int_equal(v8_log_parse(&v8.log, whole, (size_t)bytes, &fixture.findings), 0);
     assert_int_equal(v8_inlines_give(&fixture.log, &v8.log, NULL, &v8.given, &fixture.findings), 0);
     v8_log_free(&v8.log); /* what was given does not need it */
+    free(whole);
 }
 
 static void assert_call(size_t at, int32_t parent, const char *name, uint32_t line, uint32_t column)
@@ -570,11 +571,11 @@ static void test_lines_that_cannot_be_read_are_counted(void **state)
     struct findings findings = {0};
     (void)state;
     v8.log = (struct v8_log){.path = "v8.log"};
-    assert_int_equal(v8_log_parse(&v8.log, strdup(text), sizeof text - 1, &findings), 0);
+    assert_int_equal(v8_log_parse(&v8.log, text, sizeof text - 1, &findings), 0);
     assert_int_equal(v8.log.bad_lines, 6);
     assert_int_equal(v8.log.first_bad, 2);
     v8_log_free(&v8.log);
-    assert_int_equal(v8_log_parse(&v8.log, strdup("jit"), 3, &findings), -1);
+    assert_int_equal(v8_log_parse(&v8.log, "jit", 3, &findings), V8_NO_LOG);
     assert_non_null(strstr(findings.failure, "no code log of V8"));
     v8_log_free(&v8.log);
     findings_free(&findings);

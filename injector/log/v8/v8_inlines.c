@@ -3,6 +3,7 @@
 
 #include "injector/arrays/array.h"
 #include "injector/arrays/bisect.h"
+#include "injector/arrays/number_map.h"
 #include "injector/files/memory_file.h"
 #include "injector/log/code/line_assignment.h"
 #include "injector/log/script/v8_place.h"
@@ -60,14 +61,29 @@ static int compare_occurrences(const void *left, const void *right)
     return a->number < b->number ? -1 : a->number > b->number;
 }
 
-static struct occurrence *occurrences_of_log(const struct v8_log *v8)
+/* The code at the places of code that is needed, *COUNT of it; to be freed.  NULL without memory.
+ */
+static struct occurrence *occurrences_of_log(const struct v8_log *v8, size_t *count)
 {
+    struct number_map needed = {0};
     struct occurrence *items = malloc((v8->code_count + 1) * sizeof *items);
-    for (size_t i = 0; items && i < v8->code_count; i++)
-        items[i] = (struct occurrence){v8->codes[i].addr, v8->codes[i].size, (uint32_t)i};
-    if (items && v8->code_count)
-        qsort(items, v8->code_count, sizeof *items, compare_occurrences);
-    return items;
+    int result = items ? 0 : -1;
+    *count = 0;
+    for (size_t i = 0; !result && i < v8->code_count; i++)
+        if (v8->codes[i].is_needed)
+            result = number_map_put(&needed, v8->codes[i].addr, 0);
+    for (size_t i = 0; !result && i < v8->code_count; i++)
+        if (v8->deopt_count || number_map_get(&needed, v8->codes[i].addr) == 0)
+            items[(*count)++] =
+                (struct occurrence){v8->codes[i].addr, v8->codes[i].size, (uint32_t)i};
+    number_map_free(&needed);
+    if (!result) {
+        if (*count)
+            qsort(items, *count, sizeof *items, compare_occurrences);
+        return items;
+    }
+    free(items);
+    return NULL;
 }
 
 static bool has_address(const struct occurrence *items, size_t count, uint64_t addr)
@@ -255,9 +271,8 @@ static int pair_all(struct giving *giving, const struct occurrence *dumped, size
 
 static int find_pairs(struct giving *giving)
 {
-    size_t dumped_count = 0;
-    const size_t logged_count = giving->v8->code_count;
-    struct occurrence *logged = occurrences_of_log(giving->v8), *dumped = NULL;
+    size_t logged_count, dumped_count = 0;
+    struct occurrence *logged = occurrences_of_log(giving->v8, &logged_count), *dumped = NULL;
     int result =
         logged ? occurrences_of_dump(giving->log, logged, logged_count, &dumped, &dumped_count)
                : -1;
@@ -380,7 +395,7 @@ static void keep_inlining(struct giving *giving)
     for (size_t i = 0; i < giving->pair_count; i++) {
         const struct pair pair = giving->pairs[i];
         const struct code_lines *lines = giving->log->functions[pair.function].lines;
-        if (giving->v8->codes[pair.code].inlines.bytes && !(lines && lines->inlines))
+        if (giving->v8->codes[pair.code].inlining != V8_NOWHERE && !(lines && lines->inlines))
             giving->pairs[kept++] = pair;
     }
     giving->pair_count = kept;
@@ -388,22 +403,30 @@ static void keep_inlining(struct giving *giving)
 
 /* ---- Where the characters are ---- */
 
+static const struct v8_inlining *inlining_of(const struct giving *giving,
+                                             const struct v8_code *code)
+{
+    return &giving->v8->inlinings[code->inlining];
+}
+
 /* The function that CALL of CODE was inlined from: the code's own without one. */
 static uint32_t function_of(const struct giving *giving, const struct v8_code *code,
                             const struct v8_row *calls, size_t call_count, uint32_t call)
 {
     if (call == V8_NOWHERE)
         return code->function;
-    if (call >= call_count || calls[call].first >= code->callee_count)
+    const struct v8_inlining *inlining = inlining_of(giving, code);
+    if (call >= call_count || calls[call].first >= inlining->callee_count)
         return V8_NOWHERE;
-    return giving->v8->callees[code->first_callee + calls[call].first];
+    return giving->v8->callees[inlining->first_callee + calls[call].first];
 }
 
 /* The rows of INLINES, to be freed, or NULL; BROKEN: they are none. */
-static struct v8_row *calls_of(const struct v8_code *code, size_t *count, const char **broken)
+static struct v8_row *calls_of(const struct v8_inlining *inlining, size_t *count,
+                               const char **broken)
 {
-    struct v8_row *calls = malloc((code->inlines.bytes / SHORTEST_ROW + 1) * sizeof *calls);
-    struct line_text text = code->inlines;
+    struct v8_row *calls = malloc((inlining->inlines.bytes / SHORTEST_ROW + 1) * sizeof *calls);
+    struct line_text text = inlining->inlines;
     int result = 0;
     *count = 0;
     while (calls && (result = v8_row_next(&text, 'F', &calls[*count])) > 0)
@@ -445,8 +468,9 @@ static void read_scripts(struct giving *giving)
     for (size_t i = 0; i < giving->pair_count; i++) {
         const struct v8_code *code = &giving->v8->codes[giving->pairs[i].code];
         read_script(giving, code->function);
-        for (size_t c = 0; c < code->callee_count; c++)
-            read_script(giving, giving->v8->callees[code->first_callee + c]);
+        const struct v8_inlining *inlining = inlining_of(giving, code);
+        for (size_t c = 0; c < inlining->callee_count; c++)
+            read_script(giving, giving->v8->callees[inlining->first_callee + c]);
     }
 }
 
@@ -500,12 +524,12 @@ static int add_rows(struct giving *giving, struct pair pair)
     const struct jit_function *function = &giving->log->functions[pair.function];
     const struct v8_code *code = &giving->v8->codes[pair.code];
     const char *broken = NULL;
-    struct line_text text = code->positions;
+    struct line_text text = inlining_of(giving, code)->positions;
     struct v8_row position;
     size_t call_count;
     if (!function->lines)
         return 0;
-    struct v8_row *calls = calls_of(code, &call_count, &broken);
+    struct v8_row *calls = calls_of(inlining_of(giving, code), &call_count, &broken);
     int result = calls ? code_lines_decode(function->lines, function->size, &giving->lines) : -1;
     while (!result && v8_row_next(&text, 'C', &position) > 0) {
         const uint32_t of = function_of(giving, code, calls, call_count, position.call);
@@ -529,9 +553,10 @@ static bool has_text(const struct giving *giving, uint32_t function)
 
 static bool have_texts(const struct giving *giving, const struct v8_code *code)
 {
+    const struct v8_inlining *inlining = inlining_of(giving, code);
     bool all = has_text(giving, code->function);
-    for (size_t i = 0; all && i < code->callee_count; i++)
-        all = has_text(giving, giving->v8->callees[code->first_callee + i]);
+    for (size_t i = 0; all && i < inlining->callee_count; i++)
+        all = has_text(giving, giving->v8->callees[inlining->first_callee + i]);
     return all;
 }
 
@@ -686,7 +711,7 @@ static int put_span(struct giving *giving, uint32_t offset, uint32_t call)
 static int put_spans(struct giving *giving, const struct v8_code *code, const uint32_t *numbers,
                      size_t call_count, uint32_t *count, const char **broken)
 {
-    struct line_text text = code->positions;
+    struct line_text text = inlining_of(giving, code)->positions;
     struct v8_row position, before = {.call = V8_NOWHERE};
     bool any = false;
     int result;
@@ -720,7 +745,7 @@ static int put_tables(struct giving *giving, struct pair pair, struct jit_inline
     const struct jit_function *function = &giving->log->functions[pair.function];
     const struct v8_code *code = &giving->v8->codes[pair.code];
     size_t call_count;
-    struct v8_row *calls = calls_of(code, &call_count, broken);
+    struct v8_row *calls = calls_of(inlining_of(giving, code), &call_count, broken);
     uint32_t *numbers = malloc((call_count + 1) * sizeof *numbers);
     int result = calls && numbers ? 0 : -1;
     info->code_addr = function->addr;
@@ -739,7 +764,7 @@ static int put_tables(struct giving *giving, struct pair pair, struct jit_inline
 
 static void report_broken(const struct giving *giving, struct pair pair, const char *broken)
 {
-    report_finding(giving->findings, FINDING_INLINES_BROKEN, "%s: line %zu: %s", giving->v8->path,
+    report_finding(giving->findings, FINDING_INLINES_BROKEN, "%s: line %u: %s", giving->v8->path,
                    giving->v8->codes[pair.code].line, broken);
 }
 

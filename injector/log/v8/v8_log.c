@@ -3,6 +3,8 @@
 
 #include "injector/arrays/array.h"
 #include "injector/arrays/number_map.h"
+#include "injector/files/file_bytes.h"
+#include "injector/files/interruption.h"
 #include "injector/files/regular_file.h"
 #include "injector/log/script/magic_comment.h"
 #include "injector/log/script/v8_place.h"
@@ -12,8 +14,10 @@
 #include <errno.h>
 #include <stdint.h>
 #include <stdlib.h>
+#include <sys/mman.h>
+#include <unistd.h>
 
-enum { FIELD_START = 3, FIELD_END, TABLES = 3 };      /* of source info */
+enum { SOURCE_INFO_LEAST = 4, TABLES = 3 };           /* fields of source info */
 enum { FIELD_TEXT = 3 };                              /* of a script's source */
 enum { FIELDS_MOST = 9, LOG_BYTES_MOST = INT32_MAX }; /* 100 000 functions have 20 MB */
 
@@ -37,7 +41,8 @@ static const char *text_end(struct line_text text)
     return text.text + text.bytes;
 }
 
-/* The next number of TEXT in BASE, at most MOST; TEXT is what follows then. */
+/* The next number of TEXT in BASE, at most MOST; TEXT is what follows then.  For each of the two
+ * bases there are instructions of their own. */
 static inline bool take_number(struct line_text *text, unsigned base, uint64_t most,
                                uint64_t *number)
 {
@@ -58,17 +63,21 @@ static inline bool take_number(struct line_text *text, unsigned base, uint64_t m
     return any && value <= most;
 }
 
-static bool whole_number(struct line_text text, unsigned base, uint64_t most, uint64_t *number)
+static bool whole_number(struct line_text text, uint64_t most, uint64_t *number)
 {
-    return take_number(&text, base, most, number) && text.bytes == 0;
+    return take_number(&text, 10, most, number) && text.bytes == 0;
+}
+
+static bool whole_hex_number(struct line_text text, uint64_t *number)
+{
+    return take_number(&text, 16, UINT64_MAX, number) && text.bytes == 0;
 }
 
 static bool address_in(struct line_text text, uint64_t *addr)
 {
     if (text.bytes < 3 || memcmp(text.text, "0x", 2))
         return false;
-    return whole_number((struct line_text){text.text + 2, text.bytes - 2}, 16, UINT64_MAX, addr) &&
-           *addr;
+    return whole_hex_number((struct line_text){text.text + 2, text.bytes - 2}, addr) && *addr;
 }
 
 static inline bool begins_with(struct line_text text, const char *word)
@@ -110,13 +119,11 @@ static void find_place(struct v8_function *function)
         set_place(function, &place, (struct line_text){place.file, (uint32_t)place.file_bytes});
 }
 
-/* The number of a function more, which is at SFI now.  V8_NOWHERE without memory. */
-static uint32_t add_function(struct reader *reader, uint64_t sfi, struct line_text name)
+/* The number of a function more.  V8_NOWHERE without memory. */
+static uint32_t add_function(struct v8_log *log, struct line_text name)
 {
-    struct v8_log *log = reader->log;
     if (log->function_count >= V8_NOWHERE - 1 ||
-        array_reserve(log->functions, log->function_count, log->function_capacity) ||
-        number_map_put(&reader->functions, sfi, (uint32_t)log->function_count))
+        array_reserve(log->functions, log->function_count, log->function_capacity))
         return V8_NOWHERE;
     struct v8_function *function = &log->functions[log->function_count];
     *function = (struct v8_function){
@@ -125,13 +132,25 @@ static uint32_t add_function(struct reader *reader, uint64_t sfi, struct line_te
     return (uint32_t)log->function_count++;
 }
 
-/* The same of the function that is there already, if it has that NAME. */
+/* The same, which is at SFI now in place of another one. */
+static uint32_t replace_function(struct reader *reader, uint64_t sfi, struct line_text name)
+{
+    const uint32_t number = add_function(reader->log, name);
+    return number != V8_NOWHERE && number_map_put(&reader->functions, sfi, number) ? V8_NOWHERE
+                                                                                   : number;
+}
+
+/* The number of the function at SFI, which is a new one unless that there has this NAME.
+ * V8_NOWHERE without memory. */
 static uint32_t function_at(struct reader *reader, uint64_t sfi, struct line_text name)
 {
-    const uint32_t number = number_map_get(&reader->functions, sfi);
-    return number != V8_NOWHERE && line_text_same(reader->log->functions[number].name, name)
-               ? number
-               : add_function(reader, sfi, name);
+    struct v8_log *log = reader->log;
+    const uint32_t next = (uint32_t)log->function_count;
+    const uint32_t number = number_map_add(&reader->functions, sfi, next);
+    if (number == V8_NOWHERE || number == next)
+        return number == next ? add_function(log, name) : V8_NOWHERE;
+    return line_text_same(log->functions[number].name, name) ? number
+                                                             : replace_function(reader, sfi, name);
 }
 
 enum outcome { LINE_TAKEN, LINE_BAD, LINE_NO_MEMORY };
@@ -142,19 +161,23 @@ static bool is_optimized(struct line_text tier)
 }
 
 static enum outcome take_code(struct reader *reader, const struct line_text *fields,
-                              struct v8_code *code)
+                              uint32_t function)
 {
     struct v8_log *log = reader->log;
-    if (!whole_number(fields[3], 10, UINT64_MAX, &code->time_us) ||
-        !address_in(fields[4], &code->addr) ||
-        !whole_number(fields[5], 10, UINT32_MAX, &code->size))
+    struct v8_code code = {.function = function,
+                           .inlining = V8_NOWHERE,
+                           .line = (uint32_t)reader->line,
+                           .is_needed = log->functions[function].script != V8_NOWHERE};
+    uint64_t size;
+    if (!whole_number(fields[3], UINT64_MAX, &code.time_us) || !address_in(fields[4], &code.addr) ||
+        !whole_number(fields[5], UINT32_MAX, &size))
         return LINE_BAD;
-    if (log->code_count >= V8_NOWHERE - 1 ||
-        array_reserve(log->codes, log->code_count, log->code_capacity) ||
+    code.size = (uint32_t)size;
+    if (array_reserve(log->codes, log->code_count, log->code_capacity) ||
         (is_optimized(fields[8]) &&
-         number_map_put(&reader->codes, code->addr, (uint32_t)log->code_count)))
+         number_map_put(&reader->codes, code.addr, (uint32_t)log->code_count)))
         return LINE_NO_MEMORY;
-    log->codes[log->code_count++] = *code;
+    log->codes[log->code_count++] = code;
     return LINE_TAKEN;
 }
 
@@ -174,24 +197,23 @@ static bool sfi_in(const struct reader *reader, struct line_text text, uint64_t 
 static enum outcome take_creation(struct reader *reader, const struct line_text *fields,
                                   size_t count)
 {
-    struct v8_code code = {.line = reader->line};
     uint64_t sfi;
     reader->newest_addr = (struct line_text){NULL, 0};
     if (count == FIELDS_MOST - 2)
         return LINE_TAKEN; /* a builtin, which has no SFI */
     if (count != FIELDS_MOST || !sfi_in(reader, fields[7], &sfi))
         return LINE_BAD;
-    code.function =
+    const uint32_t function =
         is_newest(reader, fields) ? reader->newest : function_at(reader, sfi, fields[6]);
-    if (code.function == V8_NOWHERE)
+    if (function == V8_NOWHERE)
         return LINE_NO_MEMORY;
     reader->newest_is_kept =
-        is_optimized(fields[8]) || reader->log->functions[code.function].has_no_file;
+        is_optimized(fields[8]) || reader->log->functions[function].has_no_file;
     const enum outcome outcome =
-        reader->newest_is_kept ? take_code(reader, fields, &code) : LINE_TAKEN;
+        reader->newest_is_kept ? take_code(reader, fields, function) : LINE_TAKEN;
     if (outcome != LINE_TAKEN)
         return outcome;
-    reader->newest = code.function;
+    reader->newest = function;
     reader->newest_sfi = sfi;
     reader->newest_sfi_text = fields[7];
     reader->newest_addr = fields[4];
@@ -199,10 +221,10 @@ static enum outcome take_creation(struct reader *reader, const struct line_text 
 }
 
 static enum outcome take_callees(struct reader *reader, struct line_text functions,
-                                 struct v8_code *code)
+                                 struct v8_inlining *inlining)
 {
     struct v8_log *log = reader->log;
-    code->first_callee = log->callee_count;
+    inlining->first_callee = log->callee_count;
     while (functions.bytes) {
         uint64_t sfi;
         if (functions.bytes < 4 || memcmp(functions.text, "S0x", 3))
@@ -214,7 +236,7 @@ static enum outcome take_callees(struct reader *reader, struct line_text functio
             return LINE_NO_MEMORY;
         log->callees[log->callee_count++] = number_map_get(&reader->functions, sfi);
     }
-    code->callee_count = log->callee_count - code->first_callee;
+    inlining->callee_count = log->callee_count - inlining->first_callee;
     return LINE_TAKEN;
 }
 
@@ -225,7 +247,7 @@ static int tell_script(struct reader *reader, uint32_t number)
     struct v8_log *log = reader->log;
     const struct v8_function *known = &log->functions[reader->newest];
     if (known->script_number != V8_NOWHERE && known->script_number != number) {
-        const uint32_t added = add_function(reader, reader->newest_sfi, known->name);
+        const uint32_t added = replace_function(reader, reader->newest_sfi, known->name);
         if (added == V8_NOWHERE)
             return -1;
         reader->newest = added;
@@ -247,52 +269,97 @@ static void name_script(struct reader *reader, uint32_t source)
 }
 
 /* What source info says of the script of a function whose name has no file. */
-static int take_script(struct reader *reader, struct line_text script)
+static int take_script(struct reader *reader, uint32_t number)
 {
-    uint64_t number;
-    if (!reader->log->functions[reader->newest].has_no_file ||
-        !whole_number(script, 10, UINT32_MAX - 1, &number))
+    struct v8_log *log = reader->log;
+    if (!log->functions[reader->newest].has_no_file || number == V8_NOWHERE)
         return 0;
-    if (tell_script(reader, (uint32_t)number))
+    if (tell_script(reader, number))
         return -1;
     const uint32_t source = number_map_get(&reader->scripts, number);
-    if (source != V8_NOWHERE)
-        name_script(reader, source);
+    if (source == V8_NOWHERE)
+        return 0;
+    name_script(reader, source);
+    log->codes[log->code_count - 1].is_needed = true;
     return 0;
 }
 
-/* Most source info is of code without inlined calls: what it has behind its START is not looked at.
- */
-static enum outcome take_source_info(struct reader *reader, const struct line_text *fields,
-                                     size_t count)
+/* Take the newest code's address off TEXT, with its comma. */
+static bool take_newest_address(const struct reader *reader, struct line_text *text)
+{
+    const struct line_text addr = reader->newest_addr;
+    if (!addr.bytes || text->bytes <= addr.bytes || text->text[addr.bytes] != ',' ||
+        memcmp(text->text, addr.text, addr.bytes))
+        return false;
+    *text = (struct line_text){text->text + addr.bytes + 1, text->bytes - addr.bytes - 1};
+    return true;
+}
+
+/* Take a field off TEXT, with its comma: a number, else *NUMBER is V8_NOWHERE. */
+static bool take_number_field(struct line_text *text, uint32_t *number)
+{
+    uint64_t value = 0;
+    const bool is_number = take_number(text, 10, V8_NOWHERE - 1, &value);
+    const bool at_comma = text->bytes && *text->text == ',';
+    const char *comma = at_comma ? text->text : memchr(text->text, ',', text->bytes);
+    if (!comma)
+        return false;
+    *number = is_number && at_comma ? (uint32_t)value : V8_NOWHERE;
+    *text = (struct line_text){comma + 1, (uint32_t)(text_end(*text) - comma - 1)};
+    return true;
+}
+
+/* What stands behind END of source info of the newest code, which is kept. */
+static enum outcome take_tables(struct reader *reader, struct line_text text)
 {
     struct v8_log *log = reader->log;
-    struct line_text tables[TABLES + 1]; /* and what follows START */
-    uint64_t start;
-    if (count <= FIELD_END)
+    struct v8_code *code = &log->codes[log->code_count - 1];
+    struct line_text tables[TABLES];
+    if (split(text, TABLES, tables) != TABLES)
         return LINE_BAD;
-    if (!fields[1].bytes || !line_text_same(fields[1], reader->newest_addr))
-        return LINE_TAKEN;
-    if (take_script(reader, fields[2]))
-        return LINE_NO_MEMORY;
-    if (whole_number(fields[FIELD_START], 10, UINT32_MAX - 1, &start))
-        log->functions[reader->newest].start = (uint32_t)start;
-    if (!reader->newest_is_kept)
-        return LINE_TAKEN;
-    if (split(fields[FIELD_END], TABLES + 1, tables) != TABLES + 1)
-        return LINE_BAD;
-    if (!tables[2].bytes)
+    if (!tables[1].bytes)
         return LINE_TAKEN;
     reader->newest_addr = (struct line_text){NULL, 0};
-    struct v8_code code = log->codes[log->code_count - 1];
-    code.positions = tables[1];
-    code.inlines = tables[2];
-    enum outcome outcome = take_callees(reader, tables[3], &code);
+    if (array_reserve(log->inlinings, log->inlining_count, log->inlining_capacity))
+        return LINE_NO_MEMORY;
+    struct v8_inlining *inlining = &log->inlinings[log->inlining_count];
+    *inlining = (struct v8_inlining){.positions = tables[0], .inlines = tables[1]};
+    const enum outcome outcome = take_callees(reader, tables[2], inlining);
     if (outcome != LINE_TAKEN)
         return outcome;
-    log->codes[log->code_count - 1] = code;
-    log->inlining_count++;
+    code->inlining = (uint32_t)log->inlining_count++;
+    code->is_needed = true;
     return LINE_TAKEN;
+}
+
+/* Whether the newest code is not kept, and all is known of its function: each function has two or
+ * more such pieces of code. */
+static bool is_told(const struct reader *reader)
+{
+    return reader->newest_addr.bytes && !reader->newest_is_kept &&
+           reader->log->functions[reader->newest].start != V8_NOWHERE;
+}
+
+/* TEXT is what follows the event's name.  Most source info is of code without inlined calls: what
+ * it has behind its START is not looked at. */
+static enum outcome take_source_info(struct reader *reader, struct line_text text)
+{
+    struct v8_log *log = reader->log;
+    struct line_text fields[SOURCE_INFO_LEAST];
+    uint32_t script, start, end;
+    if (is_told(reader))
+        return LINE_TAKEN;
+    if (!take_newest_address(reader, &text))
+        return split(text, SOURCE_INFO_LEAST, fields) == SOURCE_INFO_LEAST ? LINE_TAKEN : LINE_BAD;
+    if (!take_number_field(&text, &script) || !take_number_field(&text, &start))
+        return LINE_BAD;
+    if (take_script(reader, script))
+        return LINE_NO_MEMORY;
+    if (start != V8_NOWHERE)
+        log->functions[reader->newest].start = start;
+    if (!reader->newest_is_kept)
+        return LINE_TAKEN;
+    return take_number_field(&text, &end) ? take_tables(reader, text) : LINE_BAD;
 }
 
 /* Of code that the log does not have, nothing is known. */
@@ -301,7 +368,7 @@ static enum outcome take_deopt(struct reader *reader, const struct line_text *fi
     struct v8_log *log = reader->log;
     struct v8_deopt deopt;
     uint64_t addr;
-    if (count != FIELDS_MOST || !whole_number(fields[1], 10, UINT64_MAX, &deopt.time_us) ||
+    if (count != FIELDS_MOST || !whole_number(fields[1], UINT64_MAX, &deopt.time_us) ||
         !address_in(fields[3], &addr))
         return LINE_BAD;
     deopt.code = number_map_get(&reader->codes, addr);
@@ -312,6 +379,7 @@ static enum outcome take_deopt(struct reader *reader, const struct line_text *fi
     deopt.reason = fields[8];
     if (array_reserve(log->deopts, log->deopt_count, log->deopt_capacity))
         return LINE_NO_MEMORY;
+    log->codes[deopt.code].is_needed = true;
     log->deopts[log->deopt_count++] = deopt;
     return LINE_TAKEN;
 }
@@ -361,7 +429,7 @@ static enum outcome take_source(struct reader *reader, const struct line_text *f
     if (!has_file)
         source.file = line_text_of(source.url);
     if (array_reserve(log->sources, log->source_count, log->source_capacity) ||
-        (!has_file && whole_number(fields[1], 10, UINT64_MAX, &script) &&
+        (!has_file && whole_number(fields[1], UINT64_MAX, &script) &&
          number_map_put(&reader->scripts, script, (uint32_t)log->source_count))) {
         free(source.url);
         return LINE_NO_MEMORY;
@@ -370,23 +438,16 @@ static enum outcome take_source(struct reader *reader, const struct line_text *f
     return LINE_TAKEN;
 }
 
-/* Whether the newest code is not kept, and all is known of its function: each function has two or
- * more such pieces of code. */
-static bool is_told(const struct reader *reader)
-{
-    return reader->newest_addr.bytes && !reader->newest_is_kept &&
-           reader->log->functions[reader->newest].start != V8_NOWHERE;
-}
-
 static enum outcome take_line(struct reader *reader, struct line_text line)
 {
+    static const char source_info[] = "code-source-info,";
     struct line_text fields[FIELDS_MOST];
     if (begins_with(line, "code-creation,"))
         return take_creation(reader, fields, split(line, FIELDS_MOST, fields));
-    if (begins_with(line, "code-source-info,"))
-        return is_told(reader)
-                   ? LINE_TAKEN
-                   : take_source_info(reader, fields, split(line, FIELD_END + 1, fields));
+    if (begins_with(line, source_info))
+        return take_source_info(
+            reader, (struct line_text){line.text + sizeof source_info - 1,
+                                       line.bytes - (uint32_t)(sizeof source_info - 1)});
     if (begins_with(line, "sfi-move,"))
         return take_sfi_move(reader, fields, split(line, FIELDS_MOST, fields));
     if (begins_with(line, "script-source,"))
@@ -397,10 +458,10 @@ static enum outcome take_line(struct reader *reader, struct line_text line)
 }
 
 /* The last line of a process that was killed ends anywhere. */
-static int read_lines(struct reader *reader)
+static int read_lines(struct reader *reader, const char *text, size_t text_bytes)
 {
     struct v8_log *log = reader->log;
-    const char *at = log->text, *end = at + log->bytes;
+    const char *at = text, *end = at + text_bytes;
     while (at < end) {
         const char *newline = memchr(at, '\n', (size_t)(end - at));
         if (!newline)
@@ -421,36 +482,65 @@ static int read_lines(struct reader *reader)
 
 /* ---- The file ---- */
 
-int v8_log_parse(struct v8_log *log, char *text, size_t bytes, struct findings *findings)
+int v8_log_parse(struct v8_log *log, const char *text, size_t bytes, struct findings *findings)
 {
     static const char begin[] = "v8-version,";
     struct reader reader = {.log = log};
-    log->text = text;
-    log->bytes = bytes;
-    if (bytes < sizeof begin - 1 || memcmp(text, begin, sizeof begin - 1))
-        return report_failure(findings, "%s: no code log of V8: it does not begin with v8-version",
-                              log->path);
-    const int result = read_lines(&reader);
+    if (bytes < sizeof begin - 1 || memcmp(text, begin, sizeof begin - 1)) {
+        report_failure(findings, "%s: no code log of V8: it does not begin with v8-version",
+                       log->path);
+        return V8_NO_LOG;
+    }
+    const int result = read_lines(&reader, text, bytes);
     number_map_free(&reader.functions);
     number_map_free(&reader.codes);
     number_map_free(&reader.scripts);
     return result ? report_failure(findings, "out of memory") : 0;
 }
 
-/* It is copied: its process may still write it. */
+/* Map FD, which has *STATUS.  Its process may still add to it, or begin it anew: a log that has
+ * become shorter is left out then. */
+static int map_log(struct v8_log *log, int fd, const struct stat *status)
+{
+    const size_t bytes = (size_t)status->st_size;
+    errno = interruption_has_cut(status) ? EAGAIN : EFBIG;
+    if (errno == EAGAIN || bytes > LOG_BYTES_MOST)
+        return -1;
+    if (!bytes)
+        return 0;
+    log->mapped = file_bytes(fd, status);
+    if (!log->mapped)
+        return -1;
+    log->mapped_bytes = bytes;
+    interruption_spare(log->mapped, bytes, status);
+    return 0;
+}
+
+static const char *reading_error(int error)
+{
+    return error == EAGAIN  ? "it became shorter while it was read"
+           : error == ENXIO ? regular_file_error(error)
+                            : file_bytes_error(error);
+}
+
 int v8_log_read(struct v8_log *log, const char *path, struct findings *findings)
 {
-    size_t bytes;
+    struct stat status;
     *log = (struct v8_log){.path = path};
-    char *text = regular_file_bytes(path, LOG_BYTES_MOST, &bytes);
-    return text
-               ? v8_log_parse(log, text, bytes, findings)
-               : report_failure(findings, "%s: can't read it: %s", path, regular_file_error(errno));
+    const int fd = regular_file_open(path, 0, &status);
+    const int result = fd < 0 ? -1 : map_log(log, fd, &status), error = errno;
+    if (fd >= 0)
+        close(fd);
+    return result ? report_failure(findings, "%s: can't read it: %s", path, reading_error(error))
+                  : v8_log_parse(log, log->mapped, log->mapped_bytes, findings);
 }
 
 void v8_log_free(struct v8_log *log)
 {
-    free(log->text);
+    if (log->mapped) {
+        interruption_spare_end(log->mapped);
+        munmap((void *)(uintptr_t)log->mapped, log->mapped_bytes);
+    }
     free(log->functions);
     free(log->codes);
     for (size_t i = 0; i < log->source_count; i++)
@@ -458,6 +548,7 @@ void v8_log_free(struct v8_log *log)
     free(log->sources);
     free(log->deopts);
     free(log->callees);
+    free(log->inlinings);
     *log = (struct v8_log){0};
 }
 
@@ -505,7 +596,7 @@ static bool take_escape(struct line_text *text, char letter, uint32_t digits, ui
 {
     uint64_t value;
     if (text->bytes < digits + 2 || text->text[0] != '\\' || text->text[1] != letter ||
-        !whole_number((struct line_text){text->text + 2, digits}, 16, UINT32_MAX, &value))
+        !whole_hex_number((struct line_text){text->text + 2, digits}, &value))
         return false;
     *code = (uint32_t)value;
     *text = (struct line_text){text->text + 2 + digits, text->bytes - 2 - digits};
@@ -530,11 +621,12 @@ static bool take_unit(struct line_text *text, uint32_t *code)
  * bytes, which are no more than the escape's. */
 static size_t put_escaped(struct line_text *text, char *to)
 {
-    uint32_t code;
-    if (take_escape(text, 'x', 2, &code) || take_unit(text, &code))
-        return utf8_put(to, code);
     const char letter = text->text[text->bytes > 1];
     const uint32_t used = text->bytes > 1 ? 2 : 1;
+    uint32_t code;
+    if ((letter == 'x' && take_escape(text, 'x', 2, &code)) ||
+        (letter == 'u' && take_unit(text, &code)))
+        return utf8_put(to, code);
     *to = used == 2 && letter == 'n' ? '\n' : letter;
     *text = (struct line_text){text->text + used, text->bytes - used};
     return 1;

@@ -48,15 +48,22 @@ struct v8_function {
     bool has_no_file;  /* NAME has a place without one */
 };
 
-/* Optimized code, and all code of functions whose name has no file.  POSITIONS to CALLEE_COUNT: of
- * code with inlined calls. */
+/* Optimized code, and all code of functions whose name has no file: a log has hundreds of
+ * thousands. */
 struct v8_code {
-    uint64_t addr, size, time_us;
+    uint64_t addr, time_us;
+    uint32_t size;
     uint32_t function;
+    uint32_t inlining; /* the log's, or V8_NOWHERE */
+    uint32_t line;     /* in the file, from 1 */
+    bool is_needed;    /* it has inlined calls, was given up, or is of a script with a name */
+};
+
+/* The calls that were inlined into code. */
+struct v8_inlining {
     struct line_text positions, inlines;
     size_t first_callee; /* in the log's callees, CALLEE_COUNT numbers of functions */
     size_t callee_count;
-    size_t line; /* in the file, from 1 */
 };
 
 /* The text of a script, as V8 compiled it. */
@@ -75,21 +82,24 @@ struct v8_deopt {
 
 struct v8_log {
     const char *path;
-    char *text;
-    size_t bytes;
+    const char *mapped; /* the file; NULL: it is empty, or another's text was read */
+    size_t mapped_bytes;
     struct v8_function *functions;
     size_t function_count, function_capacity;
     struct v8_code *codes;
     size_t code_count, code_capacity;
     struct v8_source *sources; /* that have a name */
     size_t source_count, source_capacity;
-    size_t inlining_count; /* of the codes, those with inlined calls */
+    struct v8_inlining *inlinings;
+    size_t inlining_count, inlining_capacity;
     struct v8_deopt *deopts;
     size_t deopt_count, deopt_capacity;
     uint32_t *callees;
     size_t callee_count, callee_capacity;
     size_t bad_lines, first_bad;
 };
+
+enum { V8_NO_LOG = 1 };
 
 #define V8_NOWHERE UINT32_MAX /* no function, no call, no character */
 
@@ -108,12 +118,12 @@ int v8_row_next(struct line_text *text, char letter, struct v8_row *row);
  * NULL without memory. */
 char *v8_text_plain(struct line_text text, size_t *bytes);
 
-/* Read the log PATH, which must outlive LOG.  Returns 0, or -1 with the failure text set: it can't
- * be read, or is no such log.  Release with v8_log_free in either case. */
+/* Read the log PATH, which must outlive LOG.  Returns 0; or with the failure text set, V8_NO_LOG
+ * for another file, or -1.  Release with v8_log_free in either case. */
 int v8_log_read(struct v8_log *log, const char *path, struct findings *findings);
 
-/* The same of BYTES bytes of TEXT, allocated, which are LOG's then. */
-int v8_log_parse(struct v8_log *log, char *text, size_t bytes, struct findings *findings);
+/* The same of BYTES bytes of TEXT, which must outlive LOG. */
+int v8_log_parse(struct v8_log *log, const char *text, size_t bytes, struct findings *findings);
 
 void v8_log_free(struct v8_log *log);
 

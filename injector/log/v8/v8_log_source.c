@@ -60,7 +60,10 @@ static int read_file(struct jit_processes *processes, const char *path, bool is_
     size_t given = 0;
     int result = v8_log_read(&v8, path, is_given ? findings : &own);
     if (result && !is_given) {
-        report_note(findings, "%s", own.failure);
+        if (result == V8_NO_LOG)
+            report_note(findings, "%s", own.failure);
+        else
+            report_finding(findings, FINDING_INLINES_BROKEN, "%s", own.failure);
         v8_log_free(&v8);
         return 0;
     }
