@@ -206,6 +206,21 @@ static void test_an_address_that_was_used_again_in_order(void **state)
     release();
 }
 
+/* The first code has nothing inlined. */
+static void test_an_address_whose_first_code_has_no_calls(void **state)
+{
+    (void)state;
+    for (uint64_t i = 0; i < 2; i++)
+        load(1 + i, ADDR, "JS:*" OUTER);
+    read_both(FUNCTIONS CODE("9", OUTER, "0xa0") INFO "C8O45,,\n" CODE("10", OUTER, "0xa0") INFO
+              "C8O75I0,F0O25,S0xc0\n");
+    assert_int_equal(v8.given, 1);
+    assert_false(decode(0));
+    assert_true(decode(1));
+    assert_call(0, LINE_NOT_INLINED, "JS:*" DEEP, 1, 26);
+    release();
+}
+
 /* The first of the log's was before the dump began. */
 static void test_an_address_that_was_used_more_often_in_the_log_by_time(void **state)
 {
@@ -652,6 +667,7 @@ int main(void)
         LINE_TEST(test_the_garbage_collector_moves_functions),
         LINE_TEST(test_code_of_another_name_or_size_is_another),
         LINE_TEST(test_an_address_that_was_used_again_in_order),
+        LINE_TEST(test_an_address_whose_first_code_has_no_calls),
         LINE_TEST(test_an_address_that_was_used_more_often_in_the_log_by_time),
         LINE_TEST(test_a_call_by_a_row_of_the_dump),
         LINE_TEST(test_a_row_of_what_was_inlined_from_another_file),
