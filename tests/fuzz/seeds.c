@@ -608,6 +608,10 @@ static void put_source_maps(void)
         "{\"version\":3,\"sections\":[{\"offset\":{\"line\":1,\"column\":5},\"map\":{\"version\":3,"
         "\"sources\":[\"a\"],\"names\":[],\"mappings\":\"qxmvrHAAA,rxmvrHAqxmvrHqxmvrH\"}}]}",
         ")]}'\n{\"version\":3,\"sources\":[],\"mappings\":\"A,C;D\"}",
+        "{\"version\":3,\"sources\":[\"a\"],\"sourcesContent\":[\"class t{a=1;constructor(n){"
+        "this.a=/[(/]/}}\\nt={a:`${[t=>t]}`,[k]:function(n){}};t.a[0]||=n=>n//"
+        "(\\nfunction*t(){}\"],"
+        "\"mappings\":\"AAAA,gBAAgB\"}",
     };
     for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++)
         put_seed("source_map", texts[i], strlen(texts[i]), "", 0);

@@ -1,7 +1,9 @@
 /* A source map: of any text comes a map whose segments are in order and name what is there, or
- * none.  A name in the text of a source is a text.
+ * none.  A name in the text of a source is a text, its groups lie in one another, and a declaration
+ * in it has the letter that is looked for.
  */
 #include "injector/log/source_map/source_map.h"
+#include "injector/log/script/declaration.h"
 #include "injector/log/script/declared_name.h"
 #include "tests/fuzz/fuzz_target.h"
 
@@ -38,6 +40,45 @@ static void check_names(const struct source_map *map, uint32_t source, const cha
     script_file_free(&file);
 }
 
+static void check_groups(const struct script_groups *groups, const struct script_file *file)
+{
+    for (size_t i = 0; i < groups->count; i++) {
+        const struct script_group *group = &groups->items[i];
+        promise(group->open <= group->close && group->close < file->count,
+                "a group is in the text");
+        promise(!i || group[-1].open < group->open, "groups ascend");
+        promise(group->outer == SCRIPT_GROUP_NONE ||
+                    (group->outer < i && groups->items[group->outer].close >= group->close),
+                "a group is in the one around");
+    }
+}
+
+/* Of functions anywhere in TEXT. */
+static void check_declarations(const char *text)
+{
+    enum { FUNCTIONS_MOST = 64 };
+    struct script_file file;
+    struct script_groups groups;
+    promise(script_file_take(&file, text, strlen(text)) == 0 &&
+                script_groups_find(&groups, &file) == 0,
+            "a text has groups");
+    check_groups(&groups, &file);
+    for (size_t at = 0; at <= file.count; at += 1 + file.count / FUNCTIONS_MOST) {
+        struct declaration_search search;
+        struct declaration found;
+        size_t before = SIZE_MAX;
+        declaration_begin(&search, &file, &groups, at, "t", 1);
+        while (declaration_next(&search, &found)) {
+            promise(found.at < file.count && strchr("t\"'", file.units[found.at]),
+                    "the letter is there, or a string");
+            promise(before == SIZE_MAX || before > at || found.at < before, "further to the front");
+            before = found.at;
+        }
+    }
+    script_groups_free(&groups);
+    script_file_free(&file);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
 {
     struct source_map map;
@@ -48,8 +89,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
     for (size_t i = 0; !result && i < map.count; i++)
         check_segment(&map, i);
     for (size_t i = 0; !result && i < map.content_count; i++)
-        if (map.contents[i])
+        if (map.contents[i]) {
             check_names(&map, (uint32_t)i, map.contents[i]);
+            check_declarations(map.contents[i]);
+        }
     for (size_t i = 0; i < map.source_count; i++)
         promise(strlen(map.sources[i]) <= size + sizeof "/directory/" * 2, "paths are no longer");
     source_map_free(&map);

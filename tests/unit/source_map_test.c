@@ -289,6 +289,24 @@ static void test_names_of_functions(void **state)
     end_scripts();
 }
 
+/* The nearest "t" is a parameter of a method, which the minifier called as the class. */
+static void test_a_class_has_its_own_name(void **state)
+{
+    static const char name[] = "JS:*t";
+    struct mapped_place place = {.line = 1, .column = 1};
+    char text[2 * PATH_MAX];
+    (void)state;
+    write_map("{\"version\":3,\"sources\":[\"src/m.ts\"],\"names\":[\"Total\",\"item\"],"
+              "\"mappings\":\"AAAA,MAAMA,QAAQC,UAAgBA,EAAU\"}");
+    assert_true(place_in("class t{a=1;b(t){return t}constructor(n){this.n=n}}\n"
+                         "//# sourceMappingURL=m.map\n",
+                         &place));
+    snprintf(text, sizeof text, "%s %s:1:38", name, scratch_file);
+    const struct line_text shown = source_maps_name(&maps, line_text_of(text));
+    assert_memory_equal(shown.text, "JS:*Total /", strlen("JS:*Total /"));
+    end_scripts();
+}
+
 /* ---- Names where functions are written ---- */
 
 /* The function at "^" in TEXT. */
@@ -529,6 +547,7 @@ int main(void)
         cmocka_unit_test(test_a_prefix_against_xssi),
         cmocka_unit_test(test_what_is_no_map),
         cmocka_unit_test(test_names_of_functions),
+        cmocka_unit_test(test_a_class_has_its_own_name),
         cmocka_unit_test(test_names_by_the_original_text),
         cmocka_unit_test(test_names_by_the_file_unless_it_is_newer),
         cmocka_unit_test(test_names_where_functions_are_written),

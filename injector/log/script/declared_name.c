@@ -1,73 +1,9 @@
 /* See declared_name.h. */
 #include "injector/log/script/declared_name.h"
 
+#include "injector/log/script/script_word.h"
+
 #include <string.h>
-
-/* Part of a text. */
-struct part {
-    const struct script_file *text;
-    size_t from, to;
-};
-
-static unsigned unit_at(const struct script_file *text, size_t at)
-{
-    return at < text->count ? text->units[at] : 0;
-}
-
-static bool is_space(unsigned unit)
-{
-    return unit == ' ' || (unit >= '\t' && unit <= '\r');
-}
-
-static size_t behind_spaces(const struct script_file *text, size_t at)
-{
-    while (is_space(unit_at(text, at)))
-        at++;
-    return at;
-}
-
-/* Where the spaces in front of AT begin. */
-static size_t before_spaces(const struct script_file *text, size_t at)
-{
-    while (at && is_space(text->units[at - 1]))
-        at--;
-    return at;
-}
-
-/* The word that begins at AT. */
-static struct part word_at(const struct script_file *text, size_t at)
-{
-    struct part word = {text, at, at};
-    while (script_unit_is_of_identifier(unit_at(text, word.to)))
-        word.to++;
-    return word;
-}
-
-/* The word that ends at AT. */
-static struct part word_before(const struct script_file *text, size_t at)
-{
-    struct part word = {text, at, at};
-    while (word.from && script_unit_is_of_identifier(text->units[word.from - 1]))
-        word.from--;
-    return word;
-}
-
-static bool is(struct part word, const char *wanted)
-{
-    size_t at = word.from;
-    for (; *wanted && at < word.to; at++, wanted++)
-        if (word.text->units[at] != (unsigned char)*wanted)
-            return false;
-    return at == word.to && !*wanted;
-}
-
-static bool is_any(struct part word, const char *const *wanted)
-{
-    for (; *wanted; wanted++)
-        if (is(word, *wanted))
-            return true;
-    return false;
-}
 
 /* Words behind which parameters or an expression may stand, and that are no names here. */
 static const char *const not_names[] = {
@@ -76,7 +12,7 @@ static const char *const not_names[] = {
     "switch", "throw",   "typeof", "void",  "while",       "with",    "yield", NULL};
 
 /* Append the ASCII WORD. */
-static bool put(struct part word, char name[DECLARED_NAME_BYTES])
+static bool put(struct script_part word, char name[DECLARED_NAME_BYTES])
 {
     size_t filled = strlen(name);
     if (word.to - word.from >= DECLARED_NAME_BYTES - filled)
@@ -90,21 +26,21 @@ static bool put(struct part word, char name[DECLARED_NAME_BYTES])
     return true;
 }
 
-static bool put_name(struct part word, char name[DECLARED_NAME_BYTES])
+static bool put_name(struct script_part word, char name[DECLARED_NAME_BYTES])
 {
     name[0] = '\0';
-    return !is_any(word, not_names) && put(word, name);
+    return !script_word_is_any(word, not_names) && put(word, name);
 }
 
 /* ---- Behind a name ---- */
 
 /* Append "a.b" of "a.prototype.b" or "this.a.b", which CHAIN is. */
-static bool put_chain(struct part chain, char name[DECLARED_NAME_BYTES])
+static bool put_chain(struct script_part chain, char name[DECLARED_NAME_BYTES])
 {
-    for (struct part word; chain.from < chain.to; chain.from = word.to + 1) {
+    for (struct script_part word; chain.from < chain.to; chain.from = word.to + 1) {
         const size_t filled = strlen(name);
-        word = word_at(chain.text, chain.from);
-        if (is(word, "prototype") || is(word, "this"))
+        word = script_word_at(chain.text, chain.from);
+        if (script_word_is(word, "prototype") || script_word_is(word, "this"))
             continue;
         if (filled + 1 >= DECLARED_NAME_BYTES)
             return false;
@@ -119,22 +55,20 @@ static bool put_chain(struct part chain, char name[DECLARED_NAME_BYTES])
 /* Whether a "=" that assigns stands in front of AT. */
 static bool is_assigned(const struct script_file *text, size_t at)
 {
-    const unsigned last = at ? text->units[at - 1] : 0;
-    const unsigned before = at > 1 ? text->units[at - 2] : 0;
-    return last == '=' && !(before < 0x80 && strchr("=!<>+-*/%&^", (int)before));
+    return at && script_assigns(text, at - 1);
 }
 
 /* The identifiers with dots between that end at TO. */
-static struct part chain_before(const struct script_file *text, size_t to)
+static struct script_part chain_before(const struct script_file *text, size_t to)
 {
-    struct part chain = {text, to, to};
+    struct script_part chain = {text, to, to};
     while (chain.from && (script_unit_is_of_identifier(text->units[chain.from - 1]) ||
                           text->units[chain.from - 1] == '.'))
         chain.from--;
     return chain;
 }
 
-static bool has_dot(struct part chain)
+static bool has_dot(struct script_part chain)
 {
     for (size_t at = chain.from; at < chain.to; at++)
         if (chain.text->units[at] == '.')
@@ -144,13 +78,13 @@ static bool has_dot(struct part chain)
 
 /* What the "=" in front of AT assigns to: "NAME" or "a.NAME".  Nothing: a type, or more than a
  * name. */
-static struct part assigned_to(const struct script_file *text, size_t at)
+static struct script_part assigned_to(const struct script_file *text, size_t at)
 {
-    const struct part chain = chain_before(text, before_spaces(text, at - 1));
-    const size_t before = before_spaces(text, chain.from);
+    const struct script_part chain = chain_before(text, script_before_spaces(text, at - 1));
+    const size_t before = script_before_spaces(text, chain.from);
     if (chain.from < chain.to &&
         (text->units[chain.from] == '.' || (before && strchr(":?)]", text->units[before - 1]))))
-        return (struct part){text, at, at};
+        return (struct script_part){text, at, at};
     return chain;
 }
 
@@ -159,10 +93,10 @@ static struct part assigned_to(const struct script_file *text, size_t at)
 static bool assigned_name(const struct script_file *text, size_t at, char name[DECLARED_NAME_BYTES])
 {
     enum { CHAINS_MOST = 8 };
-    struct part chains[CHAINS_MOST] = {assigned_to(text, at)};
+    struct script_part chains[CHAINS_MOST] = {assigned_to(text, at)};
     size_t count = chains[0].from < chains[0].to;
     while (has_dot(chains[0]) && count < CHAINS_MOST &&
-           is_assigned(text, at = before_spaces(text, chains[count - 1].from))) {
+           is_assigned(text, at = script_before_spaces(text, chains[count - 1].from))) {
         chains[count] = assigned_to(text, at);
         if (chains[count].from == chains[count].to)
             break;
@@ -178,8 +112,8 @@ static bool assigned_name(const struct script_file *text, size_t at, char name[D
 /* "NAME:" in front of AT, in an object. */
 static bool key_name(const struct script_file *text, size_t at, char name[DECLARED_NAME_BYTES])
 {
-    const struct part word = word_before(text, before_spaces(text, at - 1));
-    const size_t before = before_spaces(text, word.from);
+    const struct script_part word = script_word_before(text, script_before_spaces(text, at - 1));
+    const size_t before = script_before_spaces(text, word.from);
     return word.from < word.to && before &&
            (text->units[before - 1] == '{' || text->units[before - 1] == ',') &&
            put_name(word, name);
@@ -188,10 +122,10 @@ static bool key_name(const struct script_file *text, size_t at, char name[DECLAR
 /* What the function without a name of its own that begins at AT is assigned to. */
 static bool name_in_front(const struct script_file *text, size_t at, char name[DECLARED_NAME_BYTES])
 {
-    at = before_spaces(text, at);
-    const struct part word = word_before(text, at);
-    if (is(word, "async"))
-        at = before_spaces(text, word.from);
+    at = script_before_spaces(text, at);
+    const struct script_part word = script_word_before(text, at);
+    if (script_word_is(word, "async"))
+        at = script_before_spaces(text, word.from);
     if (is_assigned(text, at))
         return assigned_name(text, at, name);
     return at && text->units[at - 1] == ':' && key_name(text, at, name);
@@ -203,13 +137,13 @@ static bool name_in_front(const struct script_file *text, size_t at, char name[D
 static bool name_of_parameters(const struct script_file *text, size_t at,
                                char name[DECLARED_NAME_BYTES])
 {
-    size_t end = before_spaces(text, at);
+    size_t end = script_before_spaces(text, at);
     if (end && text->units[end - 1] == '*')
-        end = before_spaces(text, end - 1);
-    const struct part word = word_before(text, end);
-    if (is(word, "function"))
+        end = script_before_spaces(text, end - 1);
+    const struct script_part word = script_word_before(text, end);
+    if (script_word_is(word, "function"))
         return name_in_front(text, word.from, name);
-    if (word.from == word.to || is(word, "async"))
+    if (word.from == word.to || script_word_is(word, "async"))
         return name_in_front(text, end, name);
     return put_name(word, name);
 }
@@ -221,22 +155,23 @@ bool declared_name(const struct script_file *text, uint32_t line, uint32_t colum
     if (line >= text->lines.count)
         return false;
     const size_t begin = text->lines.starts[line] + (size_t)column;
-    if (unit_at(text, begin) == '(')
+    if (script_unit(text, begin) == '(')
         return name_of_parameters(text, begin, name);
-    struct part word = word_at(text, begin);
-    size_t next = behind_spaces(text, word.to);
-    while (is_any(word, modifiers) && script_unit_is_of_identifier(unit_at(text, next))) {
-        word = word_at(text, next);
-        next = behind_spaces(text, word.to);
+    struct script_part word = script_word_at(text, begin);
+    size_t next = script_behind_spaces(text, word.to);
+    while (script_word_is_any(word, modifiers) &&
+           script_unit_is_of_identifier(script_unit(text, next))) {
+        word = script_word_at(text, next);
+        next = script_behind_spaces(text, word.to);
     }
-    const bool is_function = is(word, "function");
-    if (is_function && unit_at(text, next) == '*')
-        next = behind_spaces(text, next + 1);
-    if (is_function || is(word, "class"))
-        return put_name(word_at(text, next), name) || name_in_front(text, begin, name);
+    const bool is_function = script_word_is(word, "function");
+    if (is_function && script_unit(text, next) == '*')
+        next = script_behind_spaces(text, next + 1);
+    if (is_function || script_word_is(word, "class"))
+        return put_name(script_word_at(text, next), name) || name_in_front(text, begin, name);
     if (word.from == word.to)
         return false;
-    if (unit_at(text, next) == '=' && unit_at(text, next + 1) == '>')
+    if (script_unit(text, next) == '=' && script_unit(text, next + 1) == '>')
         return name_in_front(text, begin, name);
-    return is_named && unit_at(text, next) == '(' && put_name(word, name);
+    return is_named && script_unit(text, next) == '(' && put_name(word, name);
 }

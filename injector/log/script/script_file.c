@@ -2,6 +2,7 @@
 #include "injector/log/script/script_file.h"
 
 #include "injector/arrays/array.h"
+#include "injector/arrays/bisect.h"
 #include "injector/files/regular_file.h"
 #include "injector/log/script/file_url.h"
 
@@ -183,6 +184,13 @@ int script_file_read(struct script_file *file, const char *path)
     const int result = text ? script_file_take(file, text, bytes) : -1;
     free(text);
     return result;
+}
+
+uint32_t script_file_line(const struct script_file *file, size_t at)
+{
+    size_t behind;
+    array_bisect(behind, file->lines.count, file->lines.starts[behind] <= at);
+    return (uint32_t)(behind - 1);
 }
 
 void script_file_free(struct script_file *file)

@@ -43,6 +43,9 @@ int script_file_take(struct script_file *file, const char *text, size_t bytes);
 /* Read PATH.  Returns 0, or -1: it can't be read.  Release with script_file_free in either case. */
 int script_file_read(struct script_file *file, const char *path);
 
+/* The line, from 0, that the unit AT is in. */
+uint32_t script_file_line(const struct script_file *file, size_t at);
+
 void script_file_free(struct script_file *file);
 
 #endif

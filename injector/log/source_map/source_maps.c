@@ -4,10 +4,12 @@
 #include "injector/arrays/array.h"
 #include "injector/arrays/hash.h"
 #include "injector/files/regular_file.h"
+#include "injector/log/script/declaration.h"
 #include "injector/log/script/declared_name.h"
 #include "injector/log/script/file_url.h"
 #include "injector/log/script/magic_comment.h"
 #include "injector/log/script/script_file.h"
+#include "injector/log/script/script_groups.h"
 #include "injector/log/script/v8_place.h"
 #include "injector/log/source_map/source_map.h"
 #include "injector/text/base64.h"
@@ -21,7 +23,6 @@
 enum {
     TAIL_BYTES = 64 << 10, /* of a script, in which its map is named */
     MAP_BYTES_MOST = 512 << 20,
-    SEGMENTS_IN_FRONT = 16, /* of a function's first character, up to its name */
     CAUSE_BYTES = 256
 };
 
@@ -32,8 +33,10 @@ struct mapped_script {
     size_t given_bytes;
     bool was_searched, has_map;
     struct source_map map;
-    bool was_read;              /* TEXT */
-    struct script_file text;    /* as it was generated; without lines: it is not there */
+    bool was_read;           /* TEXT */
+    struct script_file text; /* as it was generated; without lines: it is not there */
+    bool has_groups;         /* of TEXT */
+    struct script_groups groups;
     struct original *originals; /* of the map's sources; or NULL */
 };
 
@@ -345,37 +348,44 @@ static const struct script_file *text_of(struct mapped_script *script)
     return &script->text;
 }
 
-/* Whether the script has IDENTIFIER where SEGMENT begins. */
-static bool stands_at(struct mapped_script *script, const struct source_segment *segment,
-                      const char *identifier, size_t bytes)
+/* Its groups; none if it is not there. */
+static const struct script_groups *groups_of(struct mapped_script *script)
 {
     const struct script_file *text = text_of(script);
-    const size_t at = segment->line < text->lines.count
-                          ? text->lines.starts[segment->line] + (size_t)segment->column
-                          : SIZE_MAX;
-    if (at >= text->count || bytes > text->count - at)
-        return false;
-    for (size_t i = 0; i < bytes; i++)
-        if (text->units[at + i] != (unsigned char)identifier[i])
-            return false;
-    return at + bytes == text->count || text->units[at + bytes] >= 0x80 ||
-           !script_unit_is_of_identifier(text->units[at + bytes]);
+    if (!script->has_groups && script_groups_find(&script->groups, text))
+        script_groups_free(&script->groups);
+    script->has_groups = true;
+    return &script->groups;
 }
 
-/* The name in the map of the function IDENTIFIER, whose first character is at PLACE; or NULL. */
+/* The name in the map of the identifier at the unit AT of the script; or NULL. */
+static const char *name_at(const struct mapped_script *script, size_t at)
+{
+    const uint32_t line = script_file_line(&script->text, at);
+    const uint32_t column = (uint32_t)(at - script->text.lines.starts[line]);
+    const struct source_segment *segment = source_map_find(&script->map, line, column);
+    return segment && segment->column == column && segment->name != SOURCE_MAP_NOTHING &&
+                   *script->map.names[segment->name]
+               ? script->map.names[segment->name]
+               : NULL;
+}
+
+/* The name in the map of what IDENTIFIER is in the function at PLACE; or NULL. */
 static const char *name_of(struct mapped_script *script, const struct v8_place *place,
                            const char *identifier, size_t bytes)
 {
-    const struct source_segment *first = script->map.segments;
-    const struct source_segment *segment =
-        source_map_find(&script->map, place->line - 1, place->column - 1);
-    for (int i = 0; segment && i < SEGMENTS_IN_FRONT; i++) {
-        if (segment->name != SOURCE_MAP_NOTHING && *script->map.names[segment->name] &&
-            stands_at(script, segment, identifier, bytes))
-            return script->map.names[segment->name];
-        segment = segment > first && segment[-1].line == place->line - 1 ? segment - 1 : NULL;
-    }
-    return NULL;
+    const struct script_file *text = text_of(script);
+    const size_t line = place->line - (size_t)1;
+    struct declaration_search search;
+    struct declaration found = {.is_key = true};
+    const char *name = NULL;
+    if (line >= text->lines.count)
+        return NULL;
+    declaration_begin(&search, text, groups_of(script),
+                      text->lines.starts[line] + place->column - 1, identifier, bytes);
+    while (!name && found.is_key && declaration_next(&search, &found))
+        name = name_at(script, found.at);
+    return name;
 }
 
 /* The text of the file NUMBER that SCRIPT was made of: the map's, or the file's, if that was there
@@ -500,6 +510,7 @@ void source_maps_free(struct source_maps *maps)
         free(maps->scripts[i]->given);
         source_map_free(&maps->scripts[i]->map);
         script_file_free(&maps->scripts[i]->text);
+        script_groups_free(&maps->scripts[i]->groups);
         free(maps->scripts[i]);
     }
     for (size_t i = 0; i < maps->name_count; i++)
