@@ -76,16 +76,84 @@ static bool has_dot(struct script_part chain)
     return false;
 }
 
+static bool is_one_of(unsigned unit, const char *ascii)
+{
+    return unit && unit < 0x80 && strchr(ascii, (int)unit);
+}
+
+/* Whether a line ends between FROM and TO. */
+static bool has_line_end(const struct script_file *text, size_t from, size_t to)
+{
+    while (from < to && !is_one_of(text->units[from], "\r\n"))
+        from++;
+    return from < to;
+}
+
+/* Whether what is assigned to may begin at AT: behind nothing, a bracket, a keyword, a comment or
+ * the end of a line.  Else it is the end of a type: "const a: typeof b =", "a: () => b =". */
+static bool begins_target(const struct script_file *text, size_t at, const char *brackets)
+{
+    static const char *const words[] = {"const",   "let",      "var",       "static",   "readonly",
+                                        "public",  "private",  "protected", "override", "abstract",
+                                        "declare", "accessor", "else",      "do",       "return",
+                                        "yield",   "await",    "case",      NULL};
+    const size_t end = script_before_spaces(text, at);
+    const unsigned unit = end ? text->units[end - 1] : ';';
+    if (script_word_is_any(script_word_before(text, end), words) || is_one_of(unit, brackets))
+        return true;
+    if (unit == '/')
+        return end > 1 && text->units[end - 2] == '*';
+    return has_line_end(text, end, at) && !is_one_of(unit, ":|&>?=,{([.");
+}
+
+/* Where the "=" in front of AT begins, or "||=", "&&=", "??=". */
+static size_t sign_before(const struct script_file *text, size_t at)
+{
+    return at > 2 && is_one_of(text->units[at - 2], "|&?") ? at - 3 : at - 1;
+}
+
 /* What the "=" in front of AT assigns to: "NAME" or "a.NAME".  Nothing: a type, or more than a
  * name. */
 static struct script_part assigned_to(const struct script_file *text, size_t at)
 {
-    const struct script_part chain = chain_before(text, script_before_spaces(text, at - 1));
-    const size_t before = script_before_spaces(text, chain.from);
+    const struct script_part chain =
+        chain_before(text, script_before_spaces(text, sign_before(text, at)));
     if (chain.from < chain.to &&
-        (text->units[chain.from] == '.' || (before && strchr(":?)]", text->units[before - 1]))))
+        (text->units[chain.from] == '.' || !begins_target(text, chain.from, ";{}(,[=")))
         return (struct script_part){text, at, at};
     return chain;
+}
+
+/* How the unit in front of AT changes how deep the place is in brackets, towards the front.  The
+ * ">" of "=>" is none. */
+static int depth_change(const struct script_file *text, size_t at)
+{
+    const unsigned unit = text->units[at - 1];
+    const bool is_arrow = unit == '>' && at > 1 && text->units[at - 2] == '=';
+    return is_one_of(unit, ")]}>") && !is_arrow ? 1 : is_one_of(unit, "([{<") ? -1 : 0;
+}
+
+/* "NAME: TYPE =" in front of AT, of TypeScript. */
+static struct script_part typed_target(const struct script_file *text, size_t at)
+{
+    enum { TYPE_UNITS_MOST = 1024 };
+    const size_t begin = at > TYPE_UNITS_MOST ? at - TYPE_UNITS_MOST : 0;
+    int depth = 0;
+    for (size_t end = sign_before(text, at); end > begin && depth >= 0; end--) {
+        const unsigned unit = text->units[end - 1];
+        depth += depth_change(text, end);
+        if (depth == 0 && (unit == ';' || script_assigns(text, end - 1)))
+            break;
+        if (depth != 0 || unit != ':')
+            continue;
+        size_t to = script_before_spaces(text, end - 1);
+        if (to && is_one_of(text->units[to - 1], "?!"))
+            to = script_before_spaces(text, to - 1);
+        const struct script_part word = script_word_before(text, to);
+        if (word.from < word.to && begins_target(text, word.from, ";}("))
+            return word;
+    }
+    return (struct script_part){text, at, at};
 }
 
 /* "NAME =" and "a.NAME =" in front of AT.  Of "a.NAME = b.NAME =" V8 has both, but not the
@@ -94,7 +162,9 @@ static bool assigned_name(const struct script_file *text, size_t at, char name[D
 {
     enum { CHAINS_MOST = 8 };
     struct script_part chains[CHAINS_MOST] = {assigned_to(text, at)};
-    size_t count = chains[0].from < chains[0].to;
+    if (chains[0].from == chains[0].to)
+        return put_name(typed_target(text, at), name);
+    size_t count = 1;
     while (has_dot(chains[0]) && count < CHAINS_MOST &&
            is_assigned(text, at = script_before_spaces(text, chains[count - 1].from))) {
         chains[count] = assigned_to(text, at);
@@ -109,14 +179,31 @@ static bool assigned_name(const struct script_file *text, size_t at, char name[D
     return *name;
 }
 
+/* The key that ends at END: a word, or what is in quotes. */
+static struct script_part key_before(const struct script_file *text, size_t end)
+{
+    const unsigned quote = end ? text->units[end - 1] : 0;
+    if (!is_one_of(quote, "'\""))
+        return script_word_before(text, end);
+    for (size_t from = end - 1; from && text->units[from - 1] >= ' '; from--) {
+        if (text->units[from - 1] == quote)
+            return (struct script_part){text, from, end - 1};
+        if (text->units[from - 1] == '\\')
+            break;
+    }
+    return (struct script_part){text, end, end};
+}
+
 /* "NAME:" in front of AT, in an object. */
 static bool key_name(const struct script_file *text, size_t at, char name[DECLARED_NAME_BYTES])
 {
-    const struct script_part word = script_word_before(text, script_before_spaces(text, at - 1));
-    const size_t before = script_before_spaces(text, word.from);
-    return word.from < word.to && before &&
-           (text->units[before - 1] == '{' || text->units[before - 1] == ',') &&
-           put_name(word, name);
+    const size_t end = script_before_spaces(text, at - 1);
+    const struct script_part key = key_before(text, end);
+    const size_t begin = key.from - (key.to < end); /* of the quotes */
+    const size_t before = script_before_spaces(text, begin);
+    name[0] = '\0';
+    return key.from < key.to && before && is_one_of(text->units[before - 1], "{,") &&
+           put(key, name);
 }
 
 /* What the function without a name of its own that begins at AT is assigned to. */
@@ -133,11 +220,25 @@ static bool name_in_front(const struct script_file *text, size_t at, char name[D
 
 /* ---- Around the place ---- */
 
+/* In front of TypeScript's "<T>" that ends at END; else END. */
+static size_t before_type_parameters(const struct script_file *text, size_t end)
+{
+    enum { PARAMETERS_UNITS_MOST = 256 };
+    const size_t begin = end > PARAMETERS_UNITS_MOST ? end - PARAMETERS_UNITS_MOST : 0;
+    int depth = 0;
+    if (!end || text->units[end - 1] != '>' || !depth_change(text, end))
+        return end;
+    for (size_t at = end; at > begin; at--)
+        if ((depth += depth_change(text, at)) <= 0)
+            return script_before_spaces(text, at - 1);
+    return end;
+}
+
 /* At the parameters: "NAME(", "function (" or an arrow function's. */
 static bool name_of_parameters(const struct script_file *text, size_t at,
                                char name[DECLARED_NAME_BYTES])
 {
-    size_t end = script_before_spaces(text, at);
+    size_t end = before_type_parameters(text, script_before_spaces(text, at));
     if (end && text->units[end - 1] == '*')
         end = script_before_spaces(text, end - 1);
     const struct script_part word = script_word_before(text, end);
@@ -155,7 +256,7 @@ bool declared_name(const struct script_file *text, uint32_t line, uint32_t colum
     if (line >= text->lines.count)
         return false;
     const size_t begin = text->lines.starts[line] + (size_t)column;
-    if (script_unit(text, begin) == '(')
+    if (is_one_of(script_unit(text, begin), "(<"))
         return name_of_parameters(text, begin, name);
     struct script_part word = script_word_at(text, begin);
     size_t next = script_behind_spaces(text, word.to);
@@ -173,5 +274,5 @@ bool declared_name(const struct script_file *text, uint32_t line, uint32_t colum
         return false;
     if (script_unit(text, next) == '=' && script_unit(text, next + 1) == '>')
         return name_in_front(text, begin, name);
-    return is_named && script_unit(text, next) == '(' && put_name(word, name);
+    return is_named && is_one_of(script_unit(text, next), "(<") && put_name(word, name);
 }
