@@ -76,6 +76,20 @@ inlined_share() {
     inlined_share 850 node worker.js
 }
 
+@test "node: started with an environment of its own, by its path and by its name" {
+    local -A calls=([path]='spawn(process.execPath, ["work.js"], { env: {} })' [sync]='spawnSync(process.execPath, ["work.js"], { env: {} })'
+        [name]='spawn("node", ["work.js"], { env: { PATH: process.env.PATH } })' [fork]='fork("./work.js", [], { env: {} })'
+        [words]='spawn(process.execPath, ["fork.js"], { env: {} })')
+    echo 'require("child_process").fork("./work.js");' >fork.js
+    for call in "${!calls[@]}"; do
+        echo "require('child_process').${calls[$call]}" >by-path.js
+        inlined_share 850 node by-path.js
+    done
+    echo 'console.log(process.execArgv.join(" "));' >words.js
+    record_it node words.js
+    [[ $output != *--perf-prof* ]] || complain "$output"
+}
+
 @test "node: started by its path, with words of its own, synchronously and not" {
     local -A calls=([spawn]='spawn(process.execPath, ["work.js"])' [fork]='fork("./work.js", [], { execArgv: ["--no-warnings"] })'
         [sync]='spawnSync(process.execPath, ["work.js"])' [file]='execFileSync(process.execPath, ["work.js"])')

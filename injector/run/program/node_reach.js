@@ -3,8 +3,12 @@
 const child_process = require('child_process'), fs = require('fs'), threads = require('worker_threads');
 const path = process.execPath, isReach = word => word.startsWith('--require=') && word.endsWith('/settings/node/reach.js');
 const isPlaced = process.execArgv.some(word => /^--perf-prof-path=.*[/]perfjit-[^/]*[/]dumps$/.test(word));
+// A process that was given an environment of its own has as words what NODE_OPTIONS has for others.
+const options = process.env.NODE_OPTIONS || '', isCarried = !options.includes('--perf-prof');
+const isOption = word => /^--(perf-prof|perf-basic-prof|perf-prof-unwinding-info|interpreted-frames-native-stack)$/.test(word);
+const carried = [...new Set([...options.split(' '), ...process.execArgv].filter(isOption))];
 const isOwn = word => isReach(word) || /^--(log-code$|log-source-code$|logfile=|log-deopt$|redirect-code-traces)/.test(word) ||
-    (isPlaced && /^--(perf-prof|interpreted-frames-native-stack$)/.test(word));
+    (isPlaced && /^--(perf-prof|interpreted-frames-native-stack$)/.test(word)) || (isCarried && isOption(word));
 const words = process.execArgv.filter(isOwn), ended = __filename.replace('node/reach.js', 'ended');
 for (let at; (at = process.execArgv.findIndex(isReach)) >= 0;)
     process.execArgv.splice(at, 1);
@@ -23,7 +27,8 @@ const isNode = file => {
         return false;
     }
 };
-const reached = args => isOver() ? args.filter(word => !isOwn(word)) : [...words.filter(word => !args.includes(word)), ...args];
+const added = options => [...words, ...carried.filter(word => !words.includes(word) && !`${options || ''}`.split(' ').includes(word))];
+const reached = (args, options) => isOver() ? args.filter(word => !isOwn(word)) : [...added(options).filter(word => !args.includes(word)), ...args];
 // yarn puts a script into PATH that starts node by its path: the stand-in for that node goes in front of it.
 // That is by the path as it was given: __filename has no symbolic links.
 const bin = (words.find(isReach) || `--require=${__filename}`).slice('--require='.length).replace('node/reach.js', 'bin');
@@ -50,8 +55,10 @@ const handed = options => {
 };
 const { spawn } = child_process.ChildProcess.prototype;
 child_process.ChildProcess.prototype.spawn = function (options) {
-    if (options && Array.isArray(options.args) && isNode(options.file))
-        options.args = [options.args[0], ...reached(options.args.slice(1))];
+    if (options && Array.isArray(options.args) && isNode(options.file)) {
+        const pair = [...(options.envPairs || [])].reverse().find(pair => `${pair}`.startsWith('NODE_OPTIONS='));
+        options.args = [options.args[0], ...reached(options.args.slice(1), pair && pair.slice('NODE_OPTIONS='.length))];
+    }
     if (options && Array.isArray(options.envPairs))
         options.envPairs = options.envPairs.map(pair => pair.replace(/^(NODE_OPTIONS|PATH)=([^]*)/, (_, name, value) => `${name}=${changed(name, value)}`));
     return spawn.call(this, options);
@@ -62,7 +69,7 @@ for (const name of ['spawnSync', 'execFileSync', 'execSync']) {
         rest = rest.map(handed);
         const options = rest.find(one => one && !Array.isArray(one));
         if (name !== 'execSync' && isNode(file) && !(options && options.shell))
-            rest = [reached(Array.isArray(rest[0]) ? rest[0] : []), options];
+            rest = [reached(Array.isArray(rest[0]) ? rest[0] : [], ((options && options.env) || process.env).NODE_OPTIONS), options];
         return call.call(this, file, ...rest);
     } }[name];
 }

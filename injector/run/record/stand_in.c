@@ -3,7 +3,8 @@
  *     the real program
  *     the directory that the words name: if it can't be written to, as by another user, the words
  *         are left out, because V8 would print its log instead; after the run, too
- *     the words
+ *     the words, each as "--WORD"; or "VARIABLE --WORD": only if VARIABLE, which has that word for
+ *         all programs, has it no more
  */
 #include "injector/run/record/stand_in.h"
 
@@ -20,7 +21,12 @@
 #include <sys/auxv.h>
 #include <unistd.h>
 
-enum { WORDS_BYTES_MOST = 64 << 10, WORDS_MOST = 2 * RUNTIME_ALONE_MOST, EXIT_NOT_STARTED = 126 };
+enum {
+    WORDS_BYTES_MOST = 64 << 10,
+    WORDS_MOST = 2 * RUNTIME_ALONE_MOST,
+    LINES_MOST = WORDS_MOST + RUNTIME_SWITCHES_MOST,
+    EXIT_NOT_STARTED = 126
+};
 
 /* ---- Made ---- */
 
@@ -60,6 +66,18 @@ static size_t list_words(const struct runtime_environment *environment,
     return count;
 }
 
+/* The words that are in variables for those programs that have the command's environment. */
+static void put_variables(FILE *stream, const struct runtime_environment *environment,
+                          const struct runtime *runtime)
+{
+    for (size_t i = 0; i < RUNTIME_SWITCHES_MOST && runtime->switches[i].text; i++) {
+        const struct runtime_switch *one = &runtime->switches[i];
+        if (one->kind == SWITCH_PREPEND && *one->text == '-' &&
+            (!one->only_stacks || environment->copies_stacks))
+            fprintf(stream, "%s %s\n", one->variable, one->text);
+    }
+}
+
 /* What the stand-in for REAL reads, to be freed.  NULL without memory, or for a path that is no
  * line. */
 static char *words_of(const struct runtime_environment *environment, const struct runtime *runtime,
@@ -79,6 +97,7 @@ static char *words_of(const struct runtime_environment *environment, const struc
         fprintf(stream, "%s\n", word ? word : "");
         free(word);
     }
+    put_variables(stream, environment, runtime);
     if (ferror(stream) | fclose(stream)) {
         free(text);
         return NULL;
@@ -191,6 +210,17 @@ static char *lines_of(const char *path, bool *ended)
     return text;
 }
 
+/* The word of LINE, if this process is to have it. */
+static char *word_of(char *line)
+{
+    char *space = *line == '-' ? NULL : strchr(line, ' ');
+    if (!space)
+        return line;
+    *space = '\0';
+    const char *value = getenv(line); // NOLINT(concurrency-mt-unsafe): there is one thread
+    return value && strstr(value, space + 1) ? NULL : space + 1;
+}
+
 static char *next_line(char **text)
 {
     char *line = strsep(text, "\n");
@@ -209,13 +239,14 @@ void stand_in_become(char **words)
         return;
     while (words[count])
         count++;
-    char **all = calloc(count + WORDS_MOST + 2, sizeof *all);
+    char **all = calloc(count + LINES_MOST + 2, sizeof *all);
     if (!all)
         _exit(EXIT_NOT_STARTED);
     all[own++] = count ? words[0] : real;
     if (!ended && access(written, W_OK | X_OK) == 0)
-        for (char *word; own <= WORDS_MOST && (word = next_line(&rest));)
-            all[own++] = word;
+        for (char *line, *word; own <= LINES_MOST && (line = next_line(&rest));)
+            if ((word = word_of(line)))
+                all[own++] = word;
     for (size_t i = 1; i < count; i++)
         all[own++] = words[i];
     execv(real, all);
