@@ -58,6 +58,12 @@ static const struct finding_text texts[FINDING_KINDS] = {
          "skipped; its load may have been lost", true},
     [FINDING_INLINES_BROKEN] = {"broken record of inlined calls",
                                 "its function is shown as if nothing were inlined in it", true},
+    [FINDING_INLINES_ABSENT] =
+        {"process of V8 without V8's code log",
+         "what was inlined is its caller's: the log must be switched on where the process starts, "
+         "and node is not reached if a shell or another program starts it by its path, or with a "
+         "PATH of its own",
+         false},
     [FINDING_SOURCE_MAP] = {"source map that can't be used",
                             "its script is shown as it was generated; --source-maps DIR names "
                             "where maps are, --no-source-maps leaves them out",
@@ -65,7 +71,8 @@ static const struct finding_text texts[FINDING_KINDS] = {
     [FINDING_SCRIPT_CHANGED] =
         {"script whose file is not the text that ran",
          "its lines are those of that text: a loader made it in memory (tsx, ts-node, jest, "
-         "vitest), or the file has changed since; --log-source-code lets V8's log have the text",
+         "vitest), or the file has changed since; --log-source-code lets V8's log have the text, "
+         "with a map if the loader puts one there",
          false},
     [FINDING_BYTES_ABSENT] = {"function logged without its code bytes",
                               "it has its name, but perf annotate can't show its instructions",

@@ -21,6 +21,7 @@ enum finding_kind {
     FINDING_LINES_OUTSIDE,     /* source lines at addresses outside of their function */
     FINDING_LINES_UNMATCHED,   /* source lines of code that no load record covers */
     FINDING_INLINES_BROKEN,    /* inlined calls that contradict themselves or their function */
+    FINDING_INLINES_ABSENT,    /* V8 told no inlined calls, in a process that others told them of */
     FINDING_SOURCE_MAP,        /* a script's source map that is not there, or no source map */
     FINDING_SCRIPT_CHANGED,    /* a script's file is not the text that ran */
     FINDING_BYTES_ABSENT,      /* a load without its code bytes: named, but no disassembly */

@@ -154,6 +154,24 @@ END
     [[ $(self mixNumbers) == [89]??\ *inlined*work.ts:3 ]] || complain "$(self mixNumbers) $stderr"
 }
 
+@test "what the run does not reach is told: node by its path in a shell, a script in memory without a map" {
+    # shellcheck disable=SC2016 # for the shell
+    NODE=$(type -P node) record_it sh -c '"$NODE" work.js; :'
+    says "1 x process of V8 without V8's code log"
+    [[ $(self total) == [89]??\ *work.js:8 ]] || complain "$(self total)"
+    record_it node work.js
+    [[ $stderr != *"code log"* && $stderr != *"not the text"* ]] || complain "$stderr"
+    cat >loader.js <<'END'
+const text = require("fs").readFileSync("work.ts", "utf8"), plain = text.replace(": number", "        "), made = process.argv[2] ? plain.replace(/.*\n.*\n/, "") : plain;
+new (require("vm").Script)(made, { filename: __dirname + "/work.ts" }).runInThisContext();
+END
+    (echo // one && echo // two && cat work.js && echo 'let typed: number = 1;') >work.ts
+    record_it node loader.js
+    [[ $stderr != *"not the text"* ]] || complain "$stderr"
+    record_it node loader.js made
+    says "1 x script whose file is not the text that ran" "work.ts: that text has no source map"
+}
+
 @test "a script of eval: the name that it gives itself, and its map" {
     cat >loader.js <<'END'
 const text = 'function m(a,b){let s=a;for(let i=0;i<50;i++)s=(s*31+b+i)|0;return s}function t(n){let r=0;for(let i=0;i<n;i++)r+=m(i,r);return r}for(let i=0;i<1200;i++)t(20000);';

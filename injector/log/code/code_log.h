@@ -144,6 +144,7 @@ struct code_log {
     bool has_unwinding; /* there was an UNWINDING_INFO, even an empty one */
     bool has_pieces;    /* a function of several pieces */
     bool cut;           /* a dump ended inside a record: the rest of the log is missing */
+    bool has_v8_log;    /* V8's own log, which has inlined calls, was read for some functions */
     bool stubs_unread;  /* in one that its runtime could not read: QUIRK_STUBS_UNREAD */
     struct eh_cie *cies;
     size_t cie_count, cie_capacity;

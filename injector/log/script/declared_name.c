@@ -249,6 +249,20 @@ static bool name_of_parameters(const struct script_file *text, size_t at,
     return put_name(word, name);
 }
 
+/* At the only parameter of an arrow function in brackets, "(a: A) =>", which a minifier writes as
+ * "a=>". */
+static bool name_of_parameter(const struct script_file *text, size_t at,
+                              char name[DECLARED_NAME_BYTES])
+{
+    const size_t open = script_before_spaces(text, at);
+    if (!open || text->units[open - 1] != '(')
+        return false;
+    const size_t end = before_type_parameters(text, script_before_spaces(text, open - 1));
+    const struct script_part word = script_word_before(text, end);
+    return (word.from == word.to || script_word_is(word, "async")) &&
+           name_in_front(text, end, name);
+}
+
 bool declared_name(const struct script_file *text, uint32_t line, uint32_t column, bool is_named,
                    char name[DECLARED_NAME_BYTES])
 {
@@ -274,5 +288,7 @@ bool declared_name(const struct script_file *text, uint32_t line, uint32_t colum
         return false;
     if (script_unit(text, next) == '=' && script_unit(text, next + 1) == '>')
         return name_in_front(text, begin, name);
+    if (is_one_of(script_unit(text, next), "):"))
+        return name_of_parameter(text, begin, name);
     return is_named && is_one_of(script_unit(text, next), "(<") && put_name(word, name);
 }

@@ -886,7 +886,9 @@ int v8_inlines_give(struct code_log *log, const struct v8_log *v8, const char *r
 {
     struct giving giving = {
         .log = log, .v8 = v8, .findings = findings, .places = {.root = root, .findings = findings}};
-    int result = find_pairs(&giving) || add_deopts(&giving) || name_functions(&giving) ? -1 : 0;
+    int result = find_pairs(&giving);
+    log->has_v8_log = log->has_v8_log || giving.pair_count;
+    result = result || add_deopts(&giving) || name_functions(&giving) ? -1 : 0;
     keep_inlining(&giving);
     if (!result && giving.pair_count)
         result =

@@ -1,14 +1,20 @@
 /* See v8_log_source.h. */
 #include "injector/log/v8/v8_log_source.h"
 
+#include "injector/files/regular_file.h"
+#include "injector/log/code/tier_mark.h"
+#include "injector/log/script/script_file.h"
 #include "injector/log/v8/v8_inlines.h"
 #include "injector/text/plural.h"
 
 #include <errno.h>
 #include <fts.h>
+#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+
+enum { SCRIPT_BYTES_MOST = 256 << 20 };
 
 static void report_log(const struct v8_log *v8, size_t given, struct findings *findings)
 {
@@ -25,17 +31,64 @@ static void report_log(const struct v8_log *v8, size_t given, struct findings *f
                 v8->path, given, v8->inlining_count);
 }
 
+static size_t count_lines(const char *text, size_t bytes)
+{
+    const char *end = text + bytes;
+    size_t count = 0;
+    while (end > text && (end[-1] == '\n' || end[-1] == '\r'))
+        end--;
+    for (; (text = memchr(text, '\n', (size_t)(end - text))); text++)
+        count++;
+    return count;
+}
+
+/* What node does in memory to a file of TypeScript leaves each character in its place, and adds a
+ * line that names the file. */
+static bool has_lines_of_file(const char *path, const char *text, size_t bytes)
+{
+    static const char name[] = "\n//# sourceURL=";
+    size_t file_bytes;
+    char *file = regular_file_bytes(path, SCRIPT_BYTES_MOST, &file_bytes);
+    const char *comment = memmem(text, bytes, name, sizeof name - 1);
+    const bool result = !file || memmem(text, bytes, file, file_bytes) ||
+                        count_lines(text, comment ? (size_t)(comment - text) : bytes) ==
+                            count_lines(file, file_bytes);
+    free(file);
+    return result;
+}
+
+/* The lines of SOURCE, whose text has no map, are those of its file; else tell that they are not.
+ * Deno and swc leave maps out. */
+static int look_at_file(const struct v8_source *source, const char *root, struct findings *findings)
+{
+    size_t file_bytes, bytes;
+    char path[PATH_MAX], *file = v8_text_plain(source->file, &file_bytes);
+    char *text = v8_text_plain(source->text, &bytes);
+    const int result = file && text ? 0 : -1;
+    if (!result && script_file_path(file, file_bytes, root, path) &&
+        !has_lines_of_file(path, text, bytes))
+        report_finding(findings, FINDING_SCRIPT_CHANGED, "%s: that text has no source map", path);
+    free(file);
+    free(text);
+    return result;
+}
+
 /* Scripts that are compiled in memory (tsx, jest, vitest) have their maps in the text that V8
  * compiled.  The dump's lines are of what a script calls itself, if it does. */
-static int give_texts(struct source_maps *maps, const struct v8_log *v8)
+static int give_texts(struct source_maps *maps, const struct v8_log *v8, const char *root,
+                      struct findings *findings)
 {
     static const char key[] = "sourceMappingURL=";
     for (size_t i = 0; !maps->options.none && i < v8->source_count; i++) {
         const struct v8_source *source = &v8->sources[i];
         size_t file_bytes, bytes;
-        if (source->is_nodes_own ||
-            !memmem(source->text.text, source->text.bytes, key, sizeof key - 1))
+        if (source->is_nodes_own)
             continue;
+        if (!memmem(source->text.text, source->text.bytes, key, sizeof key - 1)) {
+            if (look_at_file(source, root, findings))
+                return -1;
+            continue;
+        }
         char *file = v8_text_plain(source->file, &file_bytes);
         char *text = v8_text_plain(source->text, &bytes);
         const int result =
@@ -71,7 +124,7 @@ static int read_file(struct jit_processes *processes, const char *path, bool is_
         result = v8_inlines_give(&processes->items[i].log, &v8, root, &given, findings);
     if (!result)
         report_log(&v8, given, findings);
-    if (!result && give_texts(&processes->source_maps, &v8))
+    if (!result && give_texts(&processes->source_maps, &v8, root, findings))
         result = report_failure(findings, "out of memory");
     v8_log_free(&v8);
     return result;
@@ -106,6 +159,28 @@ static int read_directory(struct jit_processes *processes, const char *path, con
     return result;
 }
 
+/* Whether PROCESS has code of V8 in which calls may be inlined. */
+static bool may_have_inlines(const struct jit_process *process)
+{
+    for (size_t i = 0; i < process->log.function_count; i++) {
+        const struct jit_function *function = &process->log.functions[i];
+        const struct tier_mark mark = tier_mark_of(function->name, function->name_bytes);
+        if (mark.form == TIER_OF_V8 && function->dump != NO_DUMP &&
+            (memchr(function->name + mark.at, '*', mark.bytes) ||
+             memchr(function->name + mark.at, '+', mark.bytes)))
+            return true;
+    }
+    return false;
+}
+
+static void report_absent(const struct jit_processes *processes, struct findings *findings)
+{
+    for (size_t i = 0; i < processes->count; i++)
+        if (!processes->items[i].log.has_v8_log && may_have_inlines(&processes->items[i]))
+            report_finding(findings, FINDING_INLINES_ABSENT, "process %" PRIu32,
+                           processes->items[i].pid);
+}
+
 int v8_logs_read(struct jit_processes *processes, const struct v8_log_options *options,
                  struct findings *findings)
 {
@@ -117,5 +192,7 @@ int v8_logs_read(struct jit_processes *processes, const struct v8_log_options *o
                          : read_file(processes, path, true, options->root, findings))
             return -1;
     }
+    if (options->count)
+        report_absent(processes, findings);
     return 0;
 }
