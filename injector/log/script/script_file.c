@@ -157,6 +157,13 @@ int script_lines_read(struct script_lines *lines, const char *path)
     return result;
 }
 
+uint32_t script_lines_at(const struct script_lines *lines, size_t at)
+{
+    size_t behind;
+    array_bisect(behind, lines->count, lines->starts[behind] <= at);
+    return (uint32_t)(behind - 1);
+}
+
 void script_lines_free(struct script_lines *lines)
 {
     free(lines->starts);
@@ -184,13 +191,6 @@ int script_file_read(struct script_file *file, const char *path)
     const int result = text ? script_file_take(file, text, bytes) : -1;
     free(text);
     return result;
-}
-
-uint32_t script_file_line(const struct script_file *file, size_t at)
-{
-    size_t behind;
-    array_bisect(behind, file->lines.count, file->lines.starts[behind] <= at);
-    return (uint32_t)(behind - 1);
 }
 
 void script_file_free(struct script_file *file)

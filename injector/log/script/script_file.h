@@ -35,6 +35,9 @@ int script_lines_take(struct script_lines *lines, const char *text, size_t bytes
  * either case. */
 int script_lines_read(struct script_lines *lines, const char *path);
 
+/* The line, from 0, that the unit AT is in. */
+uint32_t script_lines_at(const struct script_lines *lines, size_t at);
+
 void script_lines_free(struct script_lines *lines);
 
 /* Take the BYTES bytes at TEXT.  Returns 0, or -1 without memory.  Release as below. */
@@ -42,9 +45,6 @@ int script_file_take(struct script_file *file, const char *text, size_t bytes);
 
 /* Read PATH.  Returns 0, or -1: it can't be read.  Release with script_file_free in either case. */
 int script_file_read(struct script_file *file, const char *path);
-
-/* The line, from 0, that the unit AT is in. */
-uint32_t script_file_line(const struct script_file *file, size_t at);
 
 void script_file_free(struct script_file *file);
 

@@ -361,7 +361,7 @@ static const struct script_groups *groups_of(struct mapped_script *script)
 /* The name in the map of the identifier at the unit AT of the script; or NULL. */
 static const char *name_at(const struct mapped_script *script, size_t at)
 {
-    const uint32_t line = script_file_line(&script->text, at);
+    const uint32_t line = script_lines_at(&script->text.lines, at);
     const uint32_t column = (uint32_t)(at - script->text.lines.starts[line]);
     const struct source_segment *segment = source_map_find(&script->map, line, column);
     return segment && segment->column == column && segment->name != SOURCE_MAP_NOTHING &&

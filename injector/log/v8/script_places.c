@@ -92,12 +92,10 @@ void script_places_free(struct script_places *places)
 
 static struct script_place place_in(const struct script *script, uint32_t position)
 {
-    const struct script_lines *lines = &script->lines;
-    size_t behind;
-    array_bisect(behind, lines->count, lines->starts[behind] <= position);
+    const uint32_t line = script_lines_at(&script->lines, position);
     const int64_t column =
-        (int64_t)position - lines->starts[behind - 1] + 1 + (behind == 1 ? script->shift : 0);
-    return column > 0 ? (struct script_place){(uint32_t)behind, (uint32_t)column}
+        (int64_t)position - script->lines.starts[line] + 1 + (line == 0 ? script->shift : 0);
+    return column > 0 ? (struct script_place){line + 1, (uint32_t)column}
                       : (struct script_place){0, NO_COLUMN};
 }
 
