@@ -238,6 +238,25 @@ static void test_an_address_that_was_used_more_often_in_the_log_by_time(void **s
     release();
 }
 
+/* Nothing is inlined, so nothing needs the log. */
+static void test_a_log_of_the_dumps_process(void **state)
+{
+    (void)state;
+    load(1, ADDR, "JS:*" OUTER);
+    read_both(FUNCTIONS CODE("9", OUTER, "0xa0") INFO "C8O45,,\n");
+    assert_true(fixture.log.has_v8_log);
+    release();
+}
+
+static void test_a_log_of_another_process(void **state)
+{
+    (void)state;
+    load(1, ADDR + STEP, "JS:*" OUTER);
+    read_both(FUNCTIONS CODE("9", OUTER, "0xa0") INFO "C8O45,,\n");
+    assert_false(fixture.log.has_v8_log);
+    release();
+}
+
 /* ---- Places ---- */
 
 /* The log has characters, and the dump the lines of those that code is of. */
@@ -668,6 +687,8 @@ int main(void)
         LINE_TEST(test_code_of_another_name_or_size_is_another),
         LINE_TEST(test_an_address_that_was_used_again_in_order),
         LINE_TEST(test_an_address_whose_first_code_has_no_calls),
+        LINE_TEST(test_a_log_of_the_dumps_process),
+        LINE_TEST(test_a_log_of_another_process),
         LINE_TEST(test_an_address_that_was_used_more_often_in_the_log_by_time),
         LINE_TEST(test_a_call_by_a_row_of_the_dump),
         LINE_TEST(test_a_row_of_what_was_inlined_from_another_file),

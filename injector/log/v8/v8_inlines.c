@@ -283,6 +283,21 @@ static int find_pairs(struct giving *giving)
     return result;
 }
 
+/* Whether the log is of the process that wrote the dump: most code needs no pair. */
+static int look_for_code(struct code_log *log, const struct v8_log *v8)
+{
+    struct number_map codes = {0}; /* by address */
+    int result = 0;
+    for (size_t i = 0; !result && !log->has_v8_log && i < v8->code_count; i++)
+        result = number_map_put(&codes, v8->codes[i].addr, (uint32_t)i);
+    for (size_t i = 0; !result && !log->has_v8_log && i < log->function_count; i++) {
+        const uint32_t code = number_map_get(&codes, log->functions[i].addr);
+        log->has_v8_log = code != V8_NOWHERE && v8->codes[code].size == log->functions[i].size;
+    }
+    number_map_free(&codes);
+    return result;
+}
+
 /* ---- Code that was given up ---- */
 
 /* TEXT as it can be shown; it lives as long as the dump's log.  NULL without memory. */
@@ -886,9 +901,10 @@ int v8_inlines_give(struct code_log *log, const struct v8_log *v8, const char *r
 {
     struct giving giving = {
         .log = log, .v8 = v8, .findings = findings, .places = {.root = root, .findings = findings}};
-    int result = find_pairs(&giving);
-    log->has_v8_log = log->has_v8_log || giving.pair_count;
-    result = result || add_deopts(&giving) || name_functions(&giving) ? -1 : 0;
+    int result = find_pairs(&giving) || look_for_code(log, v8) || add_deopts(&giving) ||
+                         name_functions(&giving)
+                     ? -1
+                     : 0;
     keep_inlining(&giving);
     if (!result && giving.pair_count)
         result =

@@ -50,9 +50,10 @@ static bool has_lines_of_file(const char *path, const char *text, size_t bytes)
     size_t file_bytes;
     char *file = regular_file_bytes(path, SCRIPT_BYTES_MOST, &file_bytes);
     const char *comment = memmem(text, bytes, name, sizeof name - 1);
-    const bool result = !file || memmem(text, bytes, file, file_bytes) ||
+    const bool result = !file || (bytes == file_bytes && memcmp(text, file, bytes) == 0) ||
                         count_lines(text, comment ? (size_t)(comment - text) : bytes) ==
-                            count_lines(file, file_bytes);
+                            count_lines(file, file_bytes) ||
+                        memmem(text, bytes, file, file_bytes); /* the dearest */
     free(file);
     return result;
 }
