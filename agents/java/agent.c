@@ -46,7 +46,8 @@ static struct agent {
     struct agent_options options;
     struct vm_structs structs;
     pthread_mutex_t lock;
-    struct code_table table; /* under LOCK */
+    struct code_table table; /* under LOCK, as this: */
+    unsigned closed_dumps;
     struct untold_code untold;
     uint64_t next_walk_ns; /* the agent's thread's */
     atomic_bool logs;      /* events are on */
@@ -137,9 +138,36 @@ static bool make_tables(struct jitdump_cfi *cfi, const struct vm_code *code, con
     return frame_tables_make(cfi, &frame, edges, unwind);
 }
 
+static unsigned closed_dumps(void)
+{
+    pthread_mutex_lock(&agent.lock);
+    const unsigned count = agent.closed_dumps;
+    pthread_mutex_unlock(&agent.lock);
+    return count;
+}
+
+/* KNOWN was logged when CLOSED dumps had been closed.  The next dump has none of it.  Without
+ * memory it is never unloaded, only replaced. */
+static void keep_known(const struct known_code *known, unsigned closed)
+{
+    pthread_mutex_lock(&agent.lock);
+    if (agent.closed_dumps == closed)
+        code_table_put(&agent.table, known);
+    pthread_mutex_unlock(&agent.lock);
+}
+
+static void forget_known(void)
+{
+    pthread_mutex_lock(&agent.lock);
+    agent.closed_dumps++;
+    code_table_free(&agent.table);
+    pthread_mutex_unlock(&agent.lock);
+}
+
 static void log_code(const struct vm_code *code, uint64_t key, const char *name,
                      struct inline_rows *rows)
 {
+    const unsigned closed = closed_dumps();
     struct jitdump_code added = JITDUMP_CODE_INIT;
     added.name = name;
     added.code_addr = code->begin;
@@ -166,16 +194,43 @@ static void log_code(const struct vm_code *code, uint64_t key, const char *name,
     added.inlines = rows->inlines;
     added.inline_count = rows->inline_count;
     added.line_inlines = rows->inline_count ? rows->rows.inlines : NULL;
-    struct known_code known = {.key = key, .addr = added.code_addr, .bytes = added.code_size};
+    struct known_code known = {.key = key,
+                               .addr = added.code_addr,
+                               .bytes = added.code_size,
+                               .compile_id = code->compile_id};
     jitdump_add_code(agent.dump, &added, &known.code_index);
     jitdump_cfi_free(cfi);
     free(edges.items);
     free(copy);
-    if (known.code_index == JITDUMP_NO_CODE)
-        return;
+    if (known.code_index != JITDUMP_NO_CODE)
+        keep_known(&known, closed);
+}
+
+static void log_method(jvmtiEnv *jvmti, jmethodID id, const struct vm_code *code, uint64_t key,
+                       uint64_t size, const void *info)
+{
+    struct java_methods methods = {.jvmti = jvmti,
+                                   .short_names = agent.options.short_names,
+                                   .no_lines = agent.options.no_lines};
+    struct inline_rows rows = {0};
+    (*agent.vm)->GetEnv(agent.vm, (void **)&methods.jni, JNI_VERSION_1_6);
+    char *name = name_of_code(java_method_of(&methods, id), code);
+    if (!agent.options.no_lines &&
+        !inline_rows_read(&rows, &methods, info, code->begin, key + size))
+        inline_rows_free(&rows);
+    log_code(code, key, name, &rows);
+    free(name);
+    inline_rows_free(&rows);
+    java_methods_free(&methods);
+}
+
+/* A method has two events where one of them was asked for. */
+static bool is_logged(uint64_t key, uint64_t compile_id)
+{
     pthread_mutex_lock(&agent.lock);
-    code_table_put(&agent.table, &known); /* without memory it is never unloaded, only replaced */
+    const bool has = code_table_has(&agent.table, key, compile_id);
     pthread_mutex_unlock(&agent.lock);
+    return has;
 }
 
 static void JNICALL on_load(jvmtiEnv *jvmti, jmethodID id, jint size, const void *addr,
@@ -186,24 +241,13 @@ static void JNICALL on_load(jvmtiEnv *jvmti, jmethodID id, jint size, const void
     if (!begin_use())
         return;
     const uint64_t key = (uint64_t)(uintptr_t)addr;
-    struct java_methods methods = {.jvmti = jvmti,
-                                   .short_names = agent.options.short_names,
-                                   .no_lines = agent.options.no_lines};
-    struct inline_rows rows = {0};
     struct vm_code code;
     if (jitdump_is_on(agent.dump)) {
         if (!vm_code_find(&agent.structs, key, &code) || !code.is_compiled)
             code = (struct vm_code){.begin = key, .end = key + (uint64_t)size};
-        (*agent.vm)->GetEnv(agent.vm, (void **)&methods.jni, JNI_VERSION_1_6);
-        char *name = name_of_code(java_method_of(&methods, id), &code);
-        if (!agent.options.no_lines &&
-            !inline_rows_read(&rows, &methods, info, code.begin, key + (uint64_t)size))
-            inline_rows_free(&rows);
-        log_code(&code, key, name, &rows);
-        free(name);
+        if (!is_logged(key, code.compile_id))
+            log_method(jvmti, id, &code, key, (uint64_t)size, info);
     }
-    inline_rows_free(&rows);
-    java_methods_free(&methods);
     end_use();
 }
 
@@ -467,8 +511,30 @@ static void emit_all(struct jitdump *dump, void *user)
     agent.wants_methods = true;
 }
 
+static bool is_known(void *user, uint64_t key, uint64_t compile_id)
+{
+    (void)user;
+    return code_table_has(&agent.table, key, compile_id);
+}
+
+/* HotSpot puts a method's event in a queue, and one thread goes through it.  So some may still be
+ * in there when a dump ends, whose methods have run.  All are asked for again then, and those that
+ * are in the dump passed over; in most cases there is nothing to ask for. */
+static void log_queued(void)
+{
+    if (!jitdump_is_on(agent.dump) || !vm_methods_are_known(&agent.structs))
+        return;
+    pthread_mutex_lock(&agent.lock);
+    const bool has_all = vm_methods_all(&agent.structs, is_known, NULL);
+    pthread_mutex_unlock(&agent.lock);
+    if (!has_all)
+        (*agent.jvmti)->GenerateEvents(agent.jvmti, JVMTI_EVENT_COMPILED_METHOD_LOAD);
+}
+
 static void poll_dump(void)
 {
+    if (atomic_load(&agent.logs) && *jitdump_poll_word(agent.dump))
+        log_queued(); /* it may be about to end */
     jitdump_poll(agent.dump, emit_all, NULL);
     if (!atomic_load(&agent.logs) || jitdump_is_on(agent.dump))
         return;
@@ -478,9 +544,7 @@ static void poll_dump(void)
                                    NULL);
     agent.expects_redefined = false;
     agent.old_looks = 0;
-    pthread_mutex_lock(&agent.lock);
-    code_table_free(&agent.table);
-    pthread_mutex_unlock(&agent.lock);
+    forget_known();
     untold_code_free(&agent.untold);
     watched_methods_free(&agent.watched);
 }
@@ -529,6 +593,10 @@ static void JNICALL on_start(jvmtiEnv *jvmti, JNIEnv *jni, jthread thread)
 static void JNICALL on_end(jvmtiEnv *jvmti, JNIEnv *jni)
 {
     (void)jvmti;
+    if (begin_use()) {
+        log_queued();
+        end_use();
+    }
     if (atomic_exchange(&agent.ends, true))
         return;
     for (long ms = 0; atomic_load(&agent.inside) && ms < END_MS; ms++)

@@ -47,6 +47,14 @@ bool code_table_put(struct code_table *table, const struct known_code *code)
     return true;
 }
 
+bool code_table_has(const struct code_table *table, uint64_t key, uint64_t compile_id)
+{
+    if (!table->count || !compile_id)
+        return false;
+    const struct known_code *slot = &table->slots[slot_of(table, key)];
+    return slot->key == key && slot->compile_id == compile_id;
+}
+
 bool code_table_take(struct code_table *table, uint64_t key, struct known_code *code)
 {
     if (!table->count)

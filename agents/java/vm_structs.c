@@ -16,6 +16,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* nmethod::_state: less than IN_USE while it is made; then in use; not entrant, which goes on where
+ * it runs (17: 2, newer ones: 1); in 17 gone as well (3, 4). */
+enum { IN_USE = 0, NOT_ENTRANT_MOST = 2 };
+
 enum { FREE_SEGMENT = 0xff, HEAPS_MOST = 16, FRAME_BYTES_MOST = 1 << 20 };
 
 /* ---- The tables ---- */
@@ -43,17 +47,11 @@ static uint32_t type_bytes(const char *text, bool *is_signed)
         const char *text;
         uint32_t bytes;
         bool is_signed;
-    } types[] = {{"int", 4, true},
-                 {"u2", 2, false},
-                 {"int16_t", 2, true},
-                 {"CompLevel", 1, true},
-                 {"bool", 1, false},
-                 {"address", 8, false},
-                 {"u1", 1, false},
-                 {"size_t", 8, false},
-                 {"uint32_t", 4, false},
-                 {"const uint", 4, false},
-                 {"JavaThread *const *const", 8, false}};
+    } types[] = {
+        {"int", 4, true},       {"u2", 2, false},         {"int16_t", 2, true},
+        {"CompLevel", 1, true}, {"bool", 1, false},       {"volatile signed char", 1, true},
+        {"address", 8, false},  {"u1", 1, false},         {"size_t", 8, false},
+        {"uint32_t", 4, false}, {"const uint", 4, false}, {"JavaThread *const *const", 8, false}};
     *is_signed = false;
     if (!text)
         return 0;
@@ -153,6 +151,8 @@ static void read_fields(struct vm_structs *structs, const struct struct_table *t
                   {&structs->code_offset, "CodeBlob", "_code_offset"},
                   {&structs->data_offset, "CodeBlob", "_data_offset"},
                   {&structs->frame_size, "CodeBlob", "_frame_size"},
+                  {&structs->state, "nmethod", "_state"},
+                  {&structs->compile_id, "nmethod", "_compile_id"},
                   {&structs->tier, "nmethod", "_comp_level"},
                   {&structs->verified_entry, "nmethod", "_verified_entry_point"},
                   {&structs->verified_entry_offset, "nmethod", "_verified_entry_offset"},
@@ -320,11 +320,15 @@ bool vm_code_find(const struct vm_structs *structs, uint64_t addr, struct vm_cod
         return code->frame_bytes != 0;
     const int64_t tier = (int64_t)value(blob, &structs->tier);
     code->tier = *name == 'n' && name[1] == 'm' && tier > 0 && tier <= 4 ? (int)tier : 0;
+    code->compile_id = value(blob, &structs->compile_id);
     read_entries(structs, blob, code);
     return true;
 }
 
 /* ---- All code ---- */
+
+/* Called with each blob that is in use, and with the end of its block.  False: the walk ends. */
+typedef bool visit_blob(const struct vm_structs *structs, void *user, uint64_t blob, uint64_t end);
 
 /* Text that may be gone by now, and then is no longer text. */
 bool vm_name_copy(uint64_t addr, char name[VM_NAME_BYTES])
@@ -343,28 +347,28 @@ bool vm_name_copy(uint64_t addr, char name[VM_NAME_BYTES])
 }
 
 /* Each of the names stands at one place. */
-static bool is_method_name(struct vm_blobs *blobs, uint64_t name)
+static bool is_method_name(uint64_t names[2], uint64_t name)
 {
     char text[VM_NAME_BYTES];
-    if (name == blobs->method_names[0] || name == blobs->method_names[1])
+    if (name == names[0] || name == names[1])
         return true;
-    if ((blobs->method_names[0] && blobs->method_names[1]) || !vm_name_copy(name, text))
+    if ((names[0] && names[1]) || !vm_name_copy(name, text))
         return false;
     for (size_t i = 0; i < 2; i++)
         if (strcmp(text, method_names[i]) == 0) {
-            blobs->method_names[i] = name;
+            names[i] = name;
             return true;
         }
     return false;
 }
 
-static bool add_blob(const struct vm_structs *structs, struct vm_blobs *blobs, uint64_t blob,
-                     uint64_t end)
+static bool add_blob(const struct vm_structs *structs, void *user, uint64_t blob, uint64_t end)
 {
+    struct vm_blobs *blobs = user;
     struct vm_blob found = {.name = value(blob, &structs->name)};
     read_code_range(structs, blob, &found.begin, &found.end);
     if (!found.name || found.begin < blob || found.begin >= found.end || found.end > end ||
-        is_method_name(blobs, found.name))
+        is_method_name(blobs->method_names, found.name))
         return true;
     struct vm_blob *items =
         array_with_room(blobs->items, blobs->count, 1, &blobs->capacity, sizeof *items);
@@ -375,9 +379,10 @@ static bool add_blob(const struct vm_structs *structs, struct vm_blobs *blobs, u
     return true;
 }
 
-/* A heap only grows, and its memory can be read up to its end.  False: the walk is cut short, by no
- * memory, or by a block that is just being cut or joined. */
-static bool walk_heap(const struct vm_structs *structs, uint64_t heap, struct vm_blobs *blobs)
+/* A heap only grows, and its memory can be read up to its end.  False: the walk is cut short, by
+ * VISIT, or by a block that is just being cut or joined. */
+static bool walk_heap(const struct vm_structs *structs, uint64_t heap, visit_blob *visit,
+                      void *user)
 {
     const uint64_t low = heap_low(structs, heap), shift = value(heap, &structs->heap_log2_segment),
                    high = value(heap + structs->heap_memory.at, &structs->space_high),
@@ -395,10 +400,23 @@ static bool walk_heap(const struct vm_structs *structs, uint64_t heap, struct vm
             return false;
         const uint64_t blob = block + structs->block_bytes, end = block + (length << shift);
         if (value(block, &structs->block_used) && blob + structs->blob_bytes < end &&
-            !add_blob(structs, blobs, blob, end))
+            !visit(structs, user, blob, end))
             return false;
         segment += length;
     }
+    return true;
+}
+
+static bool walk_heaps(const struct vm_structs *structs, visit_blob *visit, void *user)
+{
+    const uint64_t array = structs->known ? value(0, &structs->heaps) : 0;
+    if (!array || !structs->block_length.bytes || !structs->blob_bytes)
+        return false;
+    const uint64_t count = value(array, &structs->array_length),
+                   data = value(array, &structs->array_data);
+    for (uint64_t i = 0; i < count && i < HEAPS_MOST; i++)
+        if (!walk_heap(structs, word_at(data + 8 * i), visit, user))
+            return false;
     return true;
 }
 
@@ -410,18 +428,45 @@ static int by_begin(const void *a, const void *b)
 
 bool vm_blobs_read(const struct vm_structs *structs, struct vm_blobs *blobs)
 {
-    const uint64_t array = structs->known ? value(0, &structs->heaps) : 0;
     blobs->count = 0;
-    if (!array || !structs->block_length.bytes || !structs->blob_bytes)
+    if (!walk_heaps(structs, add_blob, blobs))
         return false;
-    const uint64_t count = value(array, &structs->array_length),
-                   data = value(array, &structs->array_data);
-    for (uint64_t i = 0; i < count && i < HEAPS_MOST; i++)
-        if (!walk_heap(structs, word_at(data + 8 * i), blobs))
-            return false;
     if (blobs->count)
         qsort(blobs->items, blobs->count, sizeof *blobs->items, by_begin);
     return true;
+}
+
+struct method_walk {
+    vm_method_check *check;
+    void *user;
+    uint64_t names[2];
+};
+
+static bool check_method(const struct vm_structs *structs, void *user, uint64_t blob, uint64_t end)
+{
+    struct method_walk *walk = user;
+    uint64_t begin, behind;
+    const uint64_t name = value(blob, &structs->name);
+    if (!name || !is_method_name(walk->names, name))
+        return true;
+    const int64_t state = (int64_t)value(blob, &structs->state);
+    read_code_range(structs, blob, &begin, &behind);
+    if (state < IN_USE || state > NOT_ENTRANT_MOST || begin < blob || begin >= behind ||
+        behind > end)
+        return true;
+    return walk->check(walk->user, begin, value(blob, &structs->compile_id));
+}
+
+bool vm_methods_are_known(const struct vm_structs *structs)
+{
+    return structs->known && structs->state.bytes && structs->compile_id.bytes &&
+           structs->block_length.bytes && structs->blob_bytes;
+}
+
+bool vm_methods_all(const struct vm_structs *structs, vm_method_check *check, void *user)
+{
+    struct method_walk walk = {check, user, {0, 0}};
+    return vm_methods_are_known(structs) && walk_heaps(structs, check_method, &walk);
 }
 
 const struct vm_blob *vm_blobs_find(const struct vm_blobs *blobs, uint64_t addr)

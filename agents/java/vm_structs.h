@@ -24,6 +24,7 @@ struct vm_structs {
     struct vm_field block_used, block_length;
     uint64_t block_bytes, blob_bytes;
     struct vm_field name, size, code_begin, code_end, code_offset, data_offset, frame_size;
+    struct vm_field state, compile_id; /* of a compiled method */
     struct vm_field tier, verified_entry, verified_entry_offset, osr_entry, entry_bci;
     struct vm_field compiled_method; /* the Method of compiled code */
     struct vm_field const_method, constants, name_index, signature_index;
@@ -49,6 +50,7 @@ struct vm_code {
     bool is_compiled;
     uint64_t begin, end;     /* with the stubs at its end, as the perf map has it */
     int tier;                /* 0: it has none, a native method's wrapper */
+    uint64_t compile_id;     /* of no other compiled method; 0: not known */
     uint64_t frame_bytes;    /* with the return address; 0: not known */
     uint64_t verified_entry; /* 0: not known */
     uint64_t osr_entry;      /* 0: there is none */
@@ -75,6 +77,15 @@ struct vm_blobs {
  * lock is taken: a piece may be seen half made.  False: it is not known, or this time something was
  * in the way. */
 bool vm_blobs_read(const struct vm_structs *structs, struct vm_blobs *blobs);
+
+/* Whether methods in the code heaps can be told apart by the number of their compilation. */
+bool vm_methods_are_known(const struct vm_structs *structs);
+
+typedef bool vm_method_check(void *user, uint64_t begin, uint64_t compile_id);
+
+/* True: CHECK holds for all compiled methods that may still run.  False: not for one of them, or
+ * something was in the way, as above. */
+bool vm_methods_all(const struct vm_structs *structs, vm_method_check *check, void *user);
 
 /* The piece whose code is at ADDR, or NULL. */
 const struct vm_blob *vm_blobs_find(const struct vm_blobs *blobs, uint64_t addr);

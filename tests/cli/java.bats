@@ -73,22 +73,79 @@ sound() { # NAME: every sample in JIT code has a name; on a busy machine perf lo
     grep -qE "^in the runtime: .*[0-9] % perfjit's agent$" report || complain "$(tail -3 report)"
 }
 
+# code_of DUMP [MAP]: what it has and, as "theirs", the methods that the JVM's map has: a hidden class without its address.
+code_of() {
+    perfjit dump --json "$1" |
+        jq -r 'select(.type == "CODE_LOAD") | "\(.code_addr) \(.code_size) \(.name)"' | sed -E 's/ \[tier[1-4]\]$//' | sort >ours
+    while read -r address size name; do
+        case $name in *.*\)) echo "$((16#${address#0x})) $((16#${size#0x})) $name" ;; esac
+    done <"$2" | sed -E 's|[./]0x[0-9a-f]+(\.[^.]*\()|\1|' | sort >theirs
+    [ "$(comm -12 ours theirs | wc -l)" -gt 30 ] || complain "$(wc -l ours theirs)"
+}
+
 @test "names are those of the JVM's own perf map, which has no code that the dump has not" {
     JITDUMPDIR=$PWD java -agentpath:"$agent" -XX:+UnlockDiagnosticVMOptions -XX:+DumpPerfMapAtExit -cp "$classes" Work 1500 >work.out 2>&1 3>&- &
     pid=$!
     wait $pid
-    perfjit dump --json jitdump-$pid/jit-$pid.dump |
-        jq -r 'select(.type == "CODE_LOAD") | "\(.code_addr) \(.code_size) \(.name)"' | sed -E 's/ \[tier[1-4]\]$//' | sort >ours
-    run "$here/java_heap.py" ours /tmp/perf-$pid.map
+    mv /tmp/perf-$pid.map map
+    code_of jitdump-$pid/jit-$pid.dump map
+    run "$here/java_heap.py" ours map
     [ "$status" -eq 0 ] || complain "$output"
-    # methods; a hidden class without its address
-    while read -r address size name; do
-        case $name in *.*\)) echo "$((16#${address#0x})) $((16#${size#0x})) $name" ;; esac
-    done </tmp/perf-$pid.map | sed -E 's|[./]0x[0-9a-f]+(\.[^.]*\()|\1|' | sort >theirs
-    rm /tmp/perf-$pid.map
-    [ "$(comm -12 ours theirs | wc -l)" -gt 30 ] || complain "$(wc -l ours theirs)"
     # a method that was replaced is still in the dump; nothing that the map has is missing
     [ -z "$(comm -13 ours theirs)" ] || complain "$(comm -13 ours theirs)"
+}
+
+# Another agent, "slow.so", that is told of compiled methods and takes its time: the JVM's queue of events grows.
+slow_agent() {
+    cat >slow.c <<'END'
+#include <jvmti.h>
+#include <time.h>
+static void JNICALL on_load(jvmtiEnv *jvmti, jmethodID id, jint size, const void *addr, jint count, const jvmtiAddrLocationMap *map, const void *info)
+{
+    nanosleep(&(struct timespec){0, 200000000}, NULL);
+}
+JNIEXPORT jint JNICALL Agent_OnLoad(JavaVM *vm, char *options, void *reserved)
+{
+    jvmtiEnv *jvmti;
+    const jvmtiCapabilities wanted = {.can_generate_compiled_method_load_events = 1};
+    const jvmtiEventCallbacks callbacks = {.CompiledMethodLoad = on_load};
+    return (*vm)->GetEnv(vm, (void **)&jvmti, JVMTI_VERSION_1_2) || (*jvmti)->AddCapabilities(jvmti, &wanted) ||
+           (*jvmti)->SetEventCallbacks(jvmti, &callbacks, sizeof callbacks) ||
+           (*jvmti)->SetEventNotificationMode(jvmti, JVMTI_ENABLE, JVMTI_EVENT_COMPILED_METHOD_LOAD, NULL);
+}
+END
+    local java
+    java=$(readlink -f "$(command -v javac)")
+    cc -shared -fPIC -I"${java%/bin/*}/include" -I"${java%/bin/*}/include/linux" -o slow.so slow.c
+}
+
+@test "methods whose events wait in the JVM's queue when it ends are in the dump, once" {
+    slow_agent
+    JITDUMPDIR=$PWD java -agentpath:"$PWD/slow.so" -agentpath:"$agent" -XX:+UnlockDiagnosticVMOptions -XX:+DumpPerfMapAtExit \
+        -cp "$classes" Work 1500 >work.out 2>&1 3>&- &
+    pid=$!
+    wait $pid
+    mv /tmp/perf-$pid.map map
+    code_of jitdump-$pid/jit-$pid.dump map
+    [ -z "$(comm -13 ours theirs)" ] || complain "$(comm -13 ours theirs)"
+    # those that are in the dump are passed over; now and then a method is put where it was before
+    [ "$(uniq -d ours | grep -c ')$')" -lt 5 ] || complain "$(uniq -d ours)"
+}
+
+@test "detach: so are methods whose events wait then" {
+    slow_agent
+    java -agentpath:"$PWD/slow.so" -cp "$classes" Work 600000 >work.out 2>work.err 3>&- &
+    pid=$!
+    await_use $pid 300
+    perfjit attach --dir "$PWD" $pid 2>attached
+    await_use $pid 3000
+    perfjit detach $pid
+    jcmd $pid Compiler.perfmap >jcmd.out
+    mv /tmp/perf-$pid.map map
+    code_of jitdump-$pid/jit-$pid.dump map
+    # the JVM goes on
+    grep -q ' Work\.outer(int)$' theirs || complain "$(cat theirs)"
+    [ -z "$(comm -13 ours theirs | grep ' Work\.')" ] || complain "$(comm -13 ours theirs | grep ' Work\.')"
 }
 
 @test "record -p of a JVM without frame pointers: copied stacks are whole" {

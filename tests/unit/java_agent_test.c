@@ -122,6 +122,23 @@ static void test_code_is_taken_out_once(void **state)
     code_table_free(&table);
 }
 
+static void test_code_is_known_by_its_compilation(void **state)
+{
+    (void)state;
+    struct code_table table = {0};
+    struct known_code code = code_at(64, 7), untold = code_at(128, 8);
+    code.compile_id = 70;
+    assert_false(code_table_has(&table, 64, 70));
+    assert_true(code_table_put(&table, &code) && code_table_put(&table, &untold));
+    assert_true(code_table_has(&table, 64, 70));
+    assert_false(code_table_has(&table, 64, 71)); /* another method has its place now */
+    assert_false(code_table_has(&table, 72, 70));
+    assert_false(code_table_has(&table, 128, 0)); /* nobody knows */
+    assert_true(code_table_take(&table, 64, &code));
+    assert_false(code_table_has(&table, 64, 70));
+    code_table_free(&table);
+}
+
 static void test_of_two_at_one_address_the_later_stays(void **state)
 {
     (void)state;
@@ -799,6 +816,7 @@ int main(void)
         cmocka_unit_test(test_short_names_and_paths),
         cmocka_unit_test(test_options),
         cmocka_unit_test(test_code_is_taken_out_once),
+        cmocka_unit_test(test_code_is_known_by_its_compilation),
         cmocka_unit_test(test_of_two_at_one_address_the_later_stays),
         cmocka_unit_test(test_a_frame_with_a_stack_bang_and_a_poll),
         cmocka_unit_test(test_a_small_frame_stores_rbp),

@@ -16,6 +16,7 @@ struct block {
     uint64_t is_used;
     const char *name;
     uint64_t size, begin, end;
+    int32_t state, compile_id; /* of a method */
 };
 
 static struct made_heap {
@@ -60,6 +61,9 @@ static struct vm_structs made_structs(void)
         (struct vm_field){offsetof(struct block, begin) - structs.block_bytes, 8, false};
     structs.code_end =
         (struct vm_field){offsetof(struct block, end) - structs.block_bytes, 8, false};
+    structs.state = (struct vm_field){offsetof(struct block, state) - structs.block_bytes, 4, true};
+    structs.compile_id =
+        (struct vm_field){offsetof(struct block, compile_id) - structs.block_bytes, 4, true};
     return structs;
 }
 
@@ -156,6 +160,46 @@ static void test_a_heap_that_changes_meanwhile(void **state)
     heap.map_high = heap.map_low + 8;
     assert_true(vm_blobs_read(&structs, &blobs));
     free(blobs.items);
+}
+
+struct seen_methods {
+    uint64_t begins[4], ids[4];
+    size_t count, most;
+};
+
+static bool see_method(void *user, uint64_t begin, uint64_t compile_id)
+{
+    struct seen_methods *seen = user;
+    assert_true(seen->count < 4);
+    seen->begins[seen->count] = begin;
+    seen->ids[seen->count] = compile_id;
+    return ++seen->count < seen->most;
+}
+
+static void test_methods_that_may_still_run_are_found_in_the_heaps(void **state)
+{
+    (void)state;
+    const struct vm_structs structs = made_structs();
+    struct seen_methods seen = {.most = 4}, first = {.most = 1};
+    block_at(0)->compile_id = 70;
+    block_at(11)->compile_id = 7;
+    block_at(11)->state = 1; /* not entrant: it may be on a stack */
+    put_block(21, 3, "nmethod");
+    block_at(21)->state = -1; /* it is being made */
+    put_block(24, 3, "nmethod");
+    block_at(24)->state = 4; /* it is gone */
+    put_block(27, 3, "nmethod");
+    block_at(27)->end = address(memory + sizeof memory) + 1;
+    assert_true(vm_methods_are_known(&structs));
+    assert_true(vm_methods_all(&structs, see_method, &seen));
+    assert_int_equal(seen.count, 2);
+    assert_true(seen.begins[0] == code_of(0) && seen.begins[1] == code_of(11));
+    assert_true(seen.ids[0] == 70 && seen.ids[1] == 7);
+    assert_false(vm_methods_all(&structs, see_method, &first)); /* it is not so for one */
+    assert_int_equal(first.count, 1);
+    block_at(14)->length = 0; /* and cut short */
+    seen.count = 0;
+    assert_false(vm_methods_all(&structs, see_method, &seen));
 }
 
 static void test_a_name_that_is_gone_is_none(void **state)
@@ -332,6 +376,8 @@ static void test_without_the_tables_nothing_is_found(void **state)
     struct vm_structs structs = made_structs();
     struct untold_code untold = {.lock = PTHREAD_MUTEX_INITIALIZER};
     struct jitdump *dump = open_dump();
+    structs.compile_id.bytes = 0;
+    assert_false(vm_methods_are_known(&structs));
     structs.block_length.bytes = 0;
     untold_code_log(&untold, &structs, dump, true);
     structs = made_structs();
@@ -348,6 +394,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         TEST(test_all_code_but_methods_is_found_in_the_heaps),
         TEST(test_a_heap_that_changes_meanwhile),
+        TEST(test_methods_that_may_still_run_are_found_in_the_heaps),
         TEST(test_a_name_that_is_gone_is_none),
         TEST(test_what_stubs_leave_of_a_piece),
         TEST(test_what_is_in_no_piece_any_more_is_dropped),
