@@ -103,14 +103,16 @@ const struct argp detach_argp = {
     .args_doc = "PID",
     .doc = "Make a running process close the dump of its JIT code.\v" STATUS_DOC};
 
-/* A JVM has no libjitdump of its own. */
-static void load_agent(const struct attach_options *options)
+/* A JVM has no libjitdump of its own.  False: it can't load the agent, and that is said. */
+static bool load_agent(const struct attach_options *options)
 {
     char text[JVM_TEXT_BYTES];
     const pid_t pid = options->request.pid;
     const char *agent = java_agent_for(pid);
-    if (agent && java_agent_load(pid, agent, text))
-        printable_line(stderr, "perfjit: %d: it can't load the agent for Java: %s", (int)pid, text);
+    if (!agent || java_agent_load(pid, agent, text) == 0)
+        return true;
+    printable_line(stderr, "perfjit: %d: it can't load the agent for Java: %s", (int)pid, text);
+    return false;
 }
 
 static int run(const struct attach_options *options)
@@ -118,10 +120,10 @@ static int run(const struct attach_options *options)
     struct attachment attachment;
     struct findings findings = {0};
     int status = EXIT_FAILED;
-    if (options->request.wanted == ATTACH_ON)
-        load_agent(options);
+    const bool can_ask = options->request.wanted == ATTACH_OFF || load_agent(options);
     if (attachment_ask(&attachment, &options->request, &findings)) {
-        printable_line(stderr, "perfjit: %s", findings.failure);
+        if (can_ask)
+            printable_line(stderr, "perfjit: %s", findings.failure);
     } else {
         size_t good = attachment_good(&attachment);
         if (!options->quiet || good < attachment.count)

@@ -45,8 +45,11 @@ setup() {
 }
 
 teardown() {
-    jobs -p | xargs -r kill -9 2>/dev/null
+    local pids
+    pids=$(jobs -p)
+    kill -9 $pids 2>/dev/null
     wait
+    for pid in $pids; do rm -f "/tmp/.java_pid$pid"; done # its own, which it had no time to remove
 }
 
 # run_work MS [OPTION...]: as $pid, once it is compiled.
@@ -261,6 +264,48 @@ redefined_have_names() {
     run --separate-stderr perfjit record -p $pid --duration 0.3
     says "-p $pid: no agent in it, so no inlined calls: it takes no requests"
     kill -0 $pid
+}
+
+@test "attach to a JVM that is stopped: it says so at once, and the program prints nothing later" {
+    run_work 600000
+    kill -STOP $pid
+    run --separate-stderr perfjit attach $pid
+    exits 1
+    says "perfjit: $pid: it can't load the agent for Java: it is stopped (kill -CONT $pid lets it go on)"
+    [ ! -e /tmp/.attach_pid$pid ]
+    kill -CONT $pid
+    await_use $pid 200
+    [ ! -s work.out ] || complain "$(cat work.out)"
+}
+
+@test "several attach at once to a JVM that nobody has asked before" {
+    run_work 600000
+    for i in 1 2 3 4; do perfjit attach --dir "$PWD" $pid 2>attached.$i 3>&- & done
+    wait -n && wait -n && wait -n && wait -n || complain "$(cat attached.*)"
+    [ "$(grep -c 'logs its JIT code to' attached.1 attached.2 attached.3 attached.4 | grep -c ':1$')" = 1 ] || complain "$(cat attached.*)"
+    [ ! -s work.out ] || complain "$(cat work.out)"
+    perfjit detach $pid
+}
+
+@test "root attaches to a JVM in a container with users of its own" {
+    [ "$(id -u)" = 0 ] || skip "only root can make such a container"
+    mkdir agents && cp "$agent" agents/
+    chmod a+rx . agents "$classes" "$BATS_TEST_TMPDIR" "$BATS_FILE_TMPDIR" "$BATS_RUN_TMPDIR"
+    setpriv --reuid 100000 --regid 100000 --clear-groups unshare -U sh -c 'while [ "$(id -u)" != 0 ]; do sleep 0.05; done; exec "$@"' sh \
+        java -cp "$classes" Work 600000 >work.out 2>work.err 3>&- &
+    pid=$!
+    until [ "$(readlink /proc/$pid/ns/user)" != "$(readlink /proc/self/ns/user)" ]; do sleep 0.05; done
+    echo 0 100000 65536 >/proc/$pid/gid_map || skip "no such container can be made"
+    echo 0 100000 65536 >/proc/$pid/uid_map
+    await_use $pid 1500
+    PERFJIT_AGENTS=$PWD/agents run --separate-stderr perfjit attach $pid
+    exits 0
+    says "$pid: logs its JIT code to "
+    dump=$(sed -n "s/.*logs its JIT code to \([^,]*\),.*/\1/p" <<<"$stderr")
+    perfjit detach $pid
+    perfjit check "$dump" >check || complain "$(cat check)"
+    rm -r "${dump%/*}"
+    [ ! -s work.out ] || complain "$(cat work.out)"
 }
 
 @test "record without an agent: the perf map, and a line says so; another folder for agents" {

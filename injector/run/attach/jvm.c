@@ -23,7 +23,7 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { LISTEN_MS = 5000, ANSWER_MS = 30000, LOOK_MS = 20 };
+enum { LISTEN_MS = 10000, ANSWER_MS = 30000, LOOK_MS = 20 };
 
 int jvm_open(struct jvm *jvm, pid_t pid, char text[JVM_TEXT_BYTES])
 {
@@ -70,20 +70,45 @@ static bool proc_has(pid_t pid, const char *file, const char *text)
     return count > 0 && memmem(bytes, (size_t)count, text, strlen(text));
 }
 
+/* Read a line of /proc/PID/status by FORMAT.  False: there is none. */
+static bool read_status(pid_t pid, const char *format, void *value)
+{
+    char path[64], line[128];
+    bool found = false;
+    snprintf(path, sizeof path, "/proc/%d/status", (int)pid);
+    FILE *file = fopen(path, "re");
+    while (file && !found && fgets(line, sizeof line, file))
+        found = sscanf(line, format, value) == 1;
+    if (file)
+        fclose(file);
+    return found;
+}
+
 /* Without a handler SIGQUIT would end it (-Xrs), and without the interface it prints its threads.
  */
 static bool takes_quit(pid_t pid)
 {
-    char path[64], line[128];
     unsigned long long caught = 0;
-    snprintf(path, sizeof path, "/proc/%d/status", (int)pid);
-    FILE *file = fopen(path, "re");
-    while (file && fgets(line, sizeof line, file) && sscanf(line, "SigCgt: %llx", &caught) != 1)
-        continue;
-    if (file)
-        fclose(file);
+    read_status(pid, "SigCgt: %llx", &caught);
     return (caught >> (SIGQUIT - 1) & 1) && !proc_has(pid, "cmdline", "DisableAttachMechanism") &&
            !proc_has(pid, "environ", "DisableAttachMechanism");
+}
+
+/* By a signal or a debugger: it would print its threads when it goes on. */
+static bool is_stopped(pid_t pid)
+{
+    char state = 0;
+    return read_status(pid, "State: %c", &state) && (state == 'T' || state == 't');
+}
+
+/* In a container whose users are not ours: our root is nobody there. */
+static bool has_other_users(pid_t pid)
+{
+    char path[64];
+    struct stat own, its;
+    snprintf(path, sizeof path, "/proc/%d/ns/user", (int)pid);
+    return stat("/proc/self/ns/user", &own) == 0 && stat(path, &its) == 0 &&
+           own.st_ino != its.st_ino;
 }
 
 static void wait_ms(long ms)
@@ -91,26 +116,117 @@ static void wait_ms(long ms)
     nanosleep(&(struct timespec){ms / 1000, ms % 1000 * 1000000}, NULL);
 }
 
-static bool begin_to_listen(const struct jvm *jvm)
+static bool listens(const struct jvm *jvm)
+{
+    return jvm_has_file(jvm, ".java_pid", "", S_IFSOCK);
+}
+
+/* How old the file is that another program has made to make it listen; -1: there is none. */
+static int64_t request_age_ms(const struct jvm *jvm, const char *name)
+{
+    struct stat status;
+    struct timespec now;
+    if (fstatat(jvm->tmp, name, &status, AT_SYMLINK_NOFOLLOW))
+        return -1;
+    clock_gettime(CLOCK_REALTIME, &now);
+    const int64_t age = ((int64_t)now.tv_sec - status.st_mtim.tv_sec) * 1000 +
+                        (now.tv_nsec - status.st_mtim.tv_nsec) / 1000000;
+    return age > 0 ? age : 0;
+}
+
+/* Another program asks it at the moment.  One that was killed has left its file. */
+static void wait_for_others(const struct jvm *jvm, const char *name)
+{
+    int64_t age;
+    while (!listens(jvm) && (age = request_age_ms(jvm, name)) >= 0 && age < LISTEN_MS &&
+           live_process_goes_on((uint32_t)jvm->pid))
+        wait_ms(LOOK_MS);
+}
+
+/* False: there is none, and none can be made. */
+static bool make_request_file(const struct jvm *jvm, const char *name)
+{
+    int fd = openat(jvm->tmp, name, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+    if (fd < 0)
+        return errno == EEXIST;
+    const bool done = !has_other_users(jvm->pid) || fchown(fd, jvm->live.uid, (gid_t)-1) == 0;
+    close(fd);
+    if (!done)
+        unlinkat(jvm->tmp, name, 0);
+    return done;
+}
+
+static bool is_to_end(const sigset_t *ends)
+{
+    sigset_t pending, both;
+    sigpending(&pending);
+    sigandset(&both, &pending, ends);
+    return !sigisemptyset(&both);
+}
+
+/* Its file is there. */
+static bool wake(const struct jvm *jvm, const sigset_t *ends)
+{
+    if (kill(jvm->pid, SIGQUIT))
+        return false;
+    for (int ms = 0; !listens(jvm); ms += LOOK_MS) {
+        if (ms >= LISTEN_MS || is_to_end(ends) || !live_process_goes_on((uint32_t)jvm->pid))
+            return false;
+        wait_ms(LOOK_MS);
+    }
+    return true;
+}
+
+/* Ended by Ctrl-C, this program leaves no file: it ends a little later.  Returns NULL, or why the
+ * JVM does not listen. */
+static const char *ask_to_listen(const struct jvm *jvm, const char *name)
+{
+    sigset_t ends, before;
+    sigemptyset(&ends);
+    sigaddset(&ends, SIGINT);
+    sigaddset(&ends, SIGTERM);
+    sigaddset(&ends, SIGHUP);
+    sigaddset(&ends, SIGQUIT);
+    sigprocmask(SIG_BLOCK, &ends, &before);
+    const char *reason = NULL;
+    if (!make_request_file(jvm, name))
+        reason = "it takes no requests: no file can be made in its /tmp";
+    else {
+        if (!wake(jvm, &ends))
+            reason = "it does not begin to listen";
+        unlinkat(jvm->tmp, name, 0);
+    }
+    sigprocmask(SIG_SETMASK, &before, NULL);
+    return reason;
+}
+
+static const char *begin_to_listen(const struct jvm *jvm)
 {
     char name[JVM_NAME_BYTES];
-    if (jvm_has_file(jvm, ".java_pid", "", S_IFSOCK))
-        return true;
+    jvm_file_name(jvm, ".attach_pid", "", name);
+    if (listens(jvm))
+        return NULL;
     if (!takes_quit(jvm->pid))
-        return false;
-    int fd = openat(jvm->tmp, jvm_file_name(jvm, ".attach_pid", "", name),
-                    O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
-    if (fd < 0)
-        return false;
-    close(fd);
-    bool listens = false;
-    if (kill(jvm->pid, SIGQUIT) == 0)
-        for (int ms = 0; !listens && ms < LISTEN_MS; ms += LOOK_MS) {
-            wait_ms(LOOK_MS);
-            listens = jvm_has_file(jvm, ".java_pid", "", S_IFSOCK);
-        }
-    unlinkat(jvm->tmp, name, 0);
-    return listens;
+        return "it takes no requests";
+    wait_for_others(jvm, name);
+    return listens(jvm) ? NULL : ask_to_listen(jvm, name);
+}
+
+/* JDK 17 takes its own user and group, and root, as its container has them. */
+static int connect_as_its_user(const struct jvm *jvm, int fd, const struct sockaddr_un *address)
+{
+    unsigned gid = 0;
+    if (geteuid() != 0 || !has_other_users(jvm->pid) || !read_status(jvm->pid, "Gid: %*u %u", &gid))
+        return connect(fd, (const struct sockaddr *)address, sizeof *address);
+    const gid_t own_gid = getegid();
+    int result = setegid((gid_t)gid) || seteuid(jvm->live.uid)
+                     ? -1
+                     : connect(fd, (const struct sockaddr *)address, sizeof *address);
+    const int error = errno;
+    if (seteuid(0) || setegid(own_gid))
+        result = -1;
+    errno = error;
+    return result;
 }
 
 static int connect_to(const struct jvm *jvm)
@@ -120,7 +236,7 @@ static int connect_to(const struct jvm *jvm)
     snprintf(address.sun_path, sizeof address.sun_path, "/proc/self/fd/%d/%s", jvm->tmp,
              jvm_file_name(jvm, ".java_pid", "", name));
     int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
-    if (fd >= 0 && connect(fd, (const struct sockaddr *)&address, sizeof address)) {
+    if (fd >= 0 && connect_as_its_user(jvm, fd, &address)) {
         close(fd);
         fd = -1;
     }
@@ -166,15 +282,21 @@ static int ask(int fd, const char *const words[JVM_WORDS], char answer[JVM_ANSWE
 int jvm_request(const struct jvm *jvm, const char *const words[JVM_WORDS],
                 char answer[JVM_ANSWER_BYTES], char text[JVM_TEXT_BYTES])
 {
-    if (!begin_to_listen(jvm)) {
-        snprintf(text, JVM_TEXT_BYTES, "it takes no requests");
+    if (is_stopped(jvm->pid)) {
+        snprintf(text, JVM_TEXT_BYTES, "it is stopped (kill -CONT %d lets it go on)",
+                 (int)jvm->pid);
         return -1;
     }
-    int fd = connect_to(jvm);
+    const char *reason = begin_to_listen(jvm);
+    int fd = reason ? -1 : connect_to(jvm);
     int result = fd < 0 ? -1 : ask(fd, words, answer);
     if (fd >= 0)
         close(fd);
-    if (result)
+    if (result && !live_process_goes_on((uint32_t)jvm->pid))
+        snprintf(text, JVM_TEXT_BYTES, "it has ended");
+    else if (result && reason)
+        snprintf(text, JVM_TEXT_BYTES, "%s", reason);
+    else if (result)
         snprintf(text, JVM_TEXT_BYTES, "it does not answer: %s", strerror(errno));
     return result;
 }
