@@ -203,6 +203,16 @@ END
     [[ $output != *"perfjit: 1 s"* && $output != *"perfjit: 2 s"* ]] || complain "$output"
 }
 
+@test "-p, and a process that ends before perf has begun: that is said, not what perf says then" {
+    sleep 100 &
+    local slept=$!
+    printf '#!/bin/sh\nkill %s\nsleep 0.1\necho WARNING: Ignored open failure >&2\nexit 255\n' $slept >late
+    chmod +x late
+    run --separate-stderr perfjit record --perf "$PWD/late" -p $slept
+    exits 1
+    says "perf record could not begin: -p $slept: it has ended meanwhile"
+}
+
 @test "-p, and a process that may not be traced: it is said, where perf ends without a word" {
     printf '#!/bin/sh\nexit 255\n' >silent
     chmod +x silent

@@ -396,6 +396,17 @@ static void report_silence(const struct recording_run *run, int status, struct f
         report_failure(findings, "perf record could not begin: it says nothing");
 }
 
+/* Whether there are named processes, and none of them is left. */
+static bool all_have_ended(const char *pids)
+{
+    for (const char *pid = pids; pid && *pid; pid += *pid == ',') {
+        if (live_process_goes_on((uint32_t)strtoul(pid, NULL, 10)))
+            return false;
+        pid += strcspn(pid, ",");
+    }
+    return pids && *pids;
+}
+
 static int perf_failed(struct recording_run *run, struct findings *findings)
 {
     int status = end_perf(run);
@@ -405,6 +416,10 @@ static int perf_failed(struct recording_run *run, struct findings *findings)
                        "%s: can't run it: install perf (Debian: linux-perf), or name it with "
                        "--perf FILE",
                        run->request->perf);
+    else if (all_have_ended(run->request->pids))
+        report_failure(findings, "perf record could not begin: -p %s: %s meanwhile",
+                       run->request->pids,
+                       strchr(run->request->pids, ',') ? "they have ended" : "it has ended");
     else if (said)
         report_failure(findings, "perf record could not begin: %s", said);
     else
