@@ -374,6 +374,10 @@ static void test_names_where_functions_are_written(void **state)
         {"class A { private readonly total = ^(n) => n", "total"},
         {"const total = (^n) => n", "total"},
         {"o = { total: async ( ^n ) => n", "total"},
+        {"return ^(function total() {", "total"},
+        {"var a = ^(async function* total(n) {", "total"},
+        {"var total = ^(function(n) {", "total"},
+        {"const total = ^((n) => n", "total"},
         /* of TypeScript */
         {"const total: A = <T>(^n: T) => n", "total"},
         {"const total: Sum = ^(n) => n", "total"},
@@ -423,6 +427,8 @@ static void test_names_where_functions_are_written(void **state)
     (void)state;
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++)
         expect_declared(cases[i].marked, true, cases[i].name);
+    expect_declared("const total = ^(() => {", false, NULL); /* it is called at once, perhaps */
+    expect_declared("const total = ^(function () {", false, NULL);
     expect_declared("^total(n => n)", true, "total");
     expect_declared("^total(n => n)", false, NULL); /* it is called, perhaps */
 }

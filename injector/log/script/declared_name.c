@@ -263,6 +263,42 @@ static bool name_of_parameter(const struct script_file *text, size_t at,
            name_in_front(text, end, name);
 }
 
+/* The name that the function or class at AT has of its own: behind "function*" or "class". */
+static struct script_part own_name(const struct script_file *text, struct script_part word)
+{
+    size_t next = script_behind_spaces(text, word.to);
+    if (script_unit(text, next) == '*')
+        next = script_behind_spaces(text, next + 1);
+    return script_word_at(text, next);
+}
+
+static struct script_part word_behind_async(const struct script_file *text, size_t at)
+{
+    const struct script_part word = script_word_at(text, at);
+    return script_word_is(word, "async") ? script_word_at(text, script_behind_spaces(text, word.to))
+                                         : word;
+}
+
+/* Whether what the "(" at AT opens begins with a function or a class: no parameters do. */
+static bool has_function(const struct script_file *text, size_t at)
+{
+    static const char *const words[] = {"function", "class", NULL};
+    const size_t inner = script_behind_spaces(text, at + 1);
+    return script_unit(text, inner) == '(' ||
+           script_word_is_any(word_behind_async(text, inner), words);
+}
+
+/* At the "(" of "(function NAME() {": terser's places are of the bracket.  Such a function is often
+ * called at once, and what is assigned is another value. */
+static bool name_in_brackets(const struct script_file *text, size_t at, bool is_named,
+                             char name[DECLARED_NAME_BYTES])
+{
+    const size_t inner = script_behind_spaces(text, at + 1);
+    return (script_unit(text, inner) != '(' &&
+            put_name(own_name(text, word_behind_async(text, inner)), name)) ||
+           (is_named && name_in_front(text, at, name));
+}
+
 bool declared_name(const struct script_file *text, uint32_t line, uint32_t column, bool is_named,
                    char name[DECLARED_NAME_BYTES])
 {
@@ -270,6 +306,8 @@ bool declared_name(const struct script_file *text, uint32_t line, uint32_t colum
     if (line >= text->lines.count)
         return false;
     const size_t begin = text->lines.starts[line] + (size_t)column;
+    if (script_unit(text, begin) == '(' && has_function(text, begin))
+        return name_in_brackets(text, begin, is_named, name);
     if (is_one_of(script_unit(text, begin), "(<"))
         return name_of_parameters(text, begin, name);
     struct script_part word = script_word_at(text, begin);
@@ -279,11 +317,8 @@ bool declared_name(const struct script_file *text, uint32_t line, uint32_t colum
         word = script_word_at(text, next);
         next = script_behind_spaces(text, word.to);
     }
-    const bool is_function = script_word_is(word, "function");
-    if (is_function && script_unit(text, next) == '*')
-        next = script_behind_spaces(text, next + 1);
-    if (is_function || script_word_is(word, "class"))
-        return put_name(script_word_at(text, next), name) || name_in_front(text, begin, name);
+    if (script_word_is(word, "function") || script_word_is(word, "class"))
+        return put_name(own_name(text, word), name) || name_in_front(text, begin, name);
     if (word.from == word.to)
         return false;
     if (script_unit(text, next) == '=' && script_unit(text, next + 1) == '>')
