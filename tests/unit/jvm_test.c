@@ -78,6 +78,8 @@ static void make_child(void (*then)(void))
     close(ready[1]);
     snprintf(file, sizeof file, "/tmp/.attach_pid%d", (int)child);
     snprintf(socket_path, sizeof socket_path, "/tmp/.java_pid%d", (int)child);
+    unlink(file); /* of a process that had this pid, and was killed */
+    unlink(socket_path);
 }
 
 static int end_child(void **state)
@@ -192,6 +194,7 @@ static void test_ended_by_a_signal_it_leaves_no_file(void **state)
     pid_t asking = fork();
     if (asking == 0) {
         char answer[JVM_ANSWER_BYTES], text[JVM_TEXT_BYTES];
+        signal(SIGINT, SIG_DFL); /* a script's background ignores it */
         request(answer, text);
         _exit(0);
     }

@@ -156,6 +156,17 @@ static bool make_request_file(const struct jvm *jvm, const char *name)
     return done;
 }
 
+/* The signals that end this program, but for those that it was started to ignore. */
+static void read_ends(sigset_t *ends)
+{
+    static const int signals[] = {SIGINT, SIGTERM, SIGHUP, SIGQUIT};
+    struct sigaction action;
+    sigemptyset(ends);
+    for (size_t i = 0; i < sizeof signals / sizeof *signals; i++)
+        if (sigaction(signals[i], NULL, &action) == 0 && action.sa_handler != SIG_IGN)
+            sigaddset(ends, signals[i]);
+}
+
 static bool is_to_end(const sigset_t *ends)
 {
     sigset_t pending, both;
@@ -182,11 +193,7 @@ static bool wake(const struct jvm *jvm, const sigset_t *ends)
 static const char *ask_to_listen(const struct jvm *jvm, const char *name)
 {
     sigset_t ends, before;
-    sigemptyset(&ends);
-    sigaddset(&ends, SIGINT);
-    sigaddset(&ends, SIGTERM);
-    sigaddset(&ends, SIGHUP);
-    sigaddset(&ends, SIGQUIT);
+    read_ends(&ends);
     sigprocmask(SIG_BLOCK, &ends, &before);
     const char *reason = NULL;
     if (!make_request_file(jvm, name))
