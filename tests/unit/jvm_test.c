@@ -168,6 +168,23 @@ static void test_the_file_that_a_killed_program_left(void **state)
     assert_woken_once();
 }
 
+static void test_a_file_that_is_no_request_is_left_alone(void **state)
+{
+    (void)state;
+    make_child(listen_and_answer);
+    assert_int_equal(symlink("/dev/null", file), 0); /* the JVM would print its threads */
+    assert_refused("it takes no requests: no file can be made in its /tmp");
+    assert_int_equal(unlink(file), 0);
+    wait_ms(50);
+    assert_int_equal(access(socket_path, F_OK), -1); /* it was not woken */
+    if (geteuid() == 0) {
+        make_file(3600);
+        assert_int_equal(chown(file, 4242, (gid_t)-1), 0);
+        assert_refused("it takes no requests: no file can be made in its /tmp");
+        assert_int_equal(unlink(file), 0);
+    }
+}
+
 static void test_another_program_that_asks_is_waited_for(void **state)
 {
     (void)state;
@@ -216,6 +233,7 @@ int main(void)
         TEST(test_a_stopped_one_is_left_alone),
         TEST(test_one_that_ends_is_not_waited_for),
         TEST(test_the_file_that_a_killed_program_left),
+        TEST(test_a_file_that_is_no_request_is_left_alone),
         TEST(test_another_program_that_asks_is_waited_for),
         TEST(test_ended_by_a_signal_it_leaves_no_file),
     };

@@ -121,12 +121,14 @@ static bool listens(const struct jvm *jvm)
     return jvm_has_file(jvm, ".java_pid", "", S_IFSOCK);
 }
 
-/* How old the file is that another program has made to make it listen; -1: there is none. */
+/* How old the file is that another program has made to make it listen; -1: there is none that the
+ * JVM takes: its user's, or root's. */
 static int64_t request_age_ms(const struct jvm *jvm, const char *name)
 {
     struct stat status;
     struct timespec now;
-    if (fstatat(jvm->tmp, name, &status, AT_SYMLINK_NOFOLLOW))
+    if (fstatat(jvm->tmp, name, &status, AT_SYMLINK_NOFOLLOW) || !S_ISREG(status.st_mode) ||
+        (status.st_uid != jvm->live.uid && status.st_uid != 0))
         return -1;
     clock_gettime(CLOCK_REALTIME, &now);
     const int64_t age = ((int64_t)now.tv_sec - status.st_mtim.tv_sec) * 1000 +
@@ -137,10 +139,12 @@ static int64_t request_age_ms(const struct jvm *jvm, const char *name)
 /* Another program asks it at the moment.  One that was killed has left its file. */
 static void wait_for_others(const struct jvm *jvm, const char *name)
 {
-    int64_t age;
-    while (!listens(jvm) && (age = request_age_ms(jvm, name)) >= 0 && age < LISTEN_MS &&
-           live_process_goes_on((uint32_t)jvm->pid))
+    for (int ms = 0; ms < LISTEN_MS && !listens(jvm); ms += LOOK_MS) {
+        const int64_t age = request_age_ms(jvm, name);
+        if (age < 0 || age >= LISTEN_MS || !live_process_goes_on((uint32_t)jvm->pid))
+            return;
         wait_ms(LOOK_MS);
+    }
 }
 
 /* False: there is none, and none can be made. */
@@ -148,7 +152,7 @@ static bool make_request_file(const struct jvm *jvm, const char *name)
 {
     int fd = openat(jvm->tmp, name, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
     if (fd < 0)
-        return errno == EEXIST;
+        return errno == EEXIST && request_age_ms(jvm, name) >= 0;
     const bool done = !has_other_users(jvm->pid) || fchown(fd, jvm->live.uid, (gid_t)-1) == 0;
     close(fd);
     if (!done)
