@@ -44,8 +44,10 @@ use() {
 }
 
 # record_program [OPTION...] -- COMMAND...
+# Copies of stacks are 16 MB a second: the buffer has room for a second, where that is allowed, else a busy machine loses some.
 record_program() {
     local options=()
+    [[ $(id -u) != 0 || $* != *dwarf* ]] || options=(-m 4096)
     while [ "$1" != -- ]; do
         options+=("$1")
         shift
