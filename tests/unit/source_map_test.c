@@ -371,6 +371,8 @@ static void test_names_where_functions_are_written(void **state)
         {"f()\ntotal = ^(n) => n", "total"},
         {"class A { /* sum */ total = ^(n) => n", "total"},
         {"class A { // sum\n total = ^(n) => n", "total"},
+        {"class A { // The sum:\n total = ^(n) => n", "total"},
+        {"a.\n total = ^(n) => n", NULL},
         {"class A { private readonly total = ^(n) => n", "total"},
         {"const total = (^n) => n", "total"},
         {"o = { total: async ( ^n ) => n", "total"},

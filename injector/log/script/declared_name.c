@@ -89,6 +89,15 @@ static bool has_line_end(const struct script_file *text, size_t from, size_t to)
     return from < to;
 }
 
+/* Whether the line that ends at END has a comment up to its end. */
+static bool ends_with_comment(const struct script_file *text, size_t end)
+{
+    for (size_t at = end; at > 1 && !is_one_of(text->units[at - 1], "\r\n"); at--)
+        if (text->units[at - 1] == '/' && text->units[at - 2] == '/')
+            return true;
+    return false;
+}
+
 /* Whether what is assigned to may begin at AT: behind nothing, a bracket, a keyword, a comment or
  * the end of a line.  Else it is the end of a type: "const a: typeof b =", "a: () => b =". */
 static bool begins_target(const struct script_file *text, size_t at, const char *brackets)
@@ -103,7 +112,8 @@ static bool begins_target(const struct script_file *text, size_t at, const char 
         return true;
     if (unit == '/')
         return end > 1 && text->units[end - 2] == '*';
-    return has_line_end(text, end, at) && !is_one_of(unit, ":|&>?=,{([.");
+    return has_line_end(text, end, at) &&
+           (!is_one_of(unit, ":|&>?=,{([.") || ends_with_comment(text, end));
 }
 
 /* Where the "=" in front of AT begins, or "||=", "&&=", "??=". */

@@ -64,10 +64,10 @@ static int look_at_file(const struct v8_source *source, const char *root, struct
 {
     size_t file_bytes, bytes;
     char path[PATH_MAX], *file = v8_text_plain(source->file, &file_bytes);
-    char *text = v8_text_plain(source->text, &bytes);
-    const int result = file && text ? 0 : -1;
-    if (!result && script_file_path(file, file_bytes, root, path) &&
-        !has_lines_of_file(path, text, bytes))
+    const bool has_path = file && script_file_path(file, file_bytes, root, path);
+    char *text = has_path ? v8_text_plain(source->text, &bytes) : NULL;
+    const int result = file && (!has_path || text) ? 0 : -1;
+    if (text && !has_lines_of_file(path, text, bytes))
         report_finding(findings, FINDING_SCRIPT_CHANGED, "%s: that text has no source map", path);
     free(file);
     free(text);
