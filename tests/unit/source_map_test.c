@@ -239,6 +239,9 @@ static void test_names_by_the_original_text(void **state)
     assert_name("JS:*<computed>.t", "JS:*<computed>.t");
     assert_name("JS:*t.<computed>", "JS:*t.<computed>"); /* the text names another function */
     assert_name("JS:*<anonymous>", "JS:*<anonymous>");
+    assert_name("JS:*x-t", "JS:*x-t"); /* a key */
+    assert_name("JS:*x t", "JS:*x t");
+    assert_name("JS:*get t", "JS:*get a.total");
     end_scripts();
 }
 

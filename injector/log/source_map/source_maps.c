@@ -432,15 +432,24 @@ static bool put_identifiers(struct mapped_script *script, const struct v8_place 
     return true;
 }
 
-/* The name of the function at PLACE where it is written, instead of CHAIN, which stands behind the
- * letter BEFORE.  False: CHAIN stays. */
+/* Whether nothing but a tier's mark and "get " or "set " is in the BYTES at FRONT, of a name.  Else
+ * what stands behind them is a part of a key ("a-b") or of what V8 made up ("a[0].b"). */
+static bool is_mark(const char *front, size_t bytes)
+{
+    if (bytes >= 4 &&
+        (!memcmp(front + bytes - 4, "get ", 4) || !memcmp(front + bytes - 4, "set ", 4)))
+        bytes -= 4;
+    return !bytes || strchr(":*~^+'", front[bytes - 1]);
+}
+
+/* The name of the function at PLACE where it is written, instead of CHAIN.  IS_WHOLE: that is all
+ * of the name.  False: CHAIN stays. */
 static bool original_name(struct source_maps *maps, struct mapped_script *script,
                           const struct v8_place *place, const struct source_segment *segment,
-                          const char *chain, size_t bytes, char before,
+                          const char *chain, size_t bytes, bool is_whole,
                           char name[DECLARED_NAME_BYTES])
 {
     const bool is_script = place->line == 1 && place->column == 1;
-    const bool is_whole = !strchr(".>])", before); /* else CHAIN is a part of what V8 made up */
     const struct script_file *text =
         is_whole && !is_script ? original_of(maps, script, segment->source) : NULL;
     if (text && declared_name(text, segment->source_line, segment->source_column, bytes, name))
@@ -464,11 +473,9 @@ static char *written_name(struct source_maps *maps, struct line_text name,
     const size_t bytes = chain_bytes(name.text, place->name_bytes - made_up);
     const size_t front = place->name_bytes - made_up - bytes;
     const char *chain = name.text + front;
-    const bool has_original = original_name(maps, script, place, segment, chain, bytes,
-                                            made_up ? '.'
-                                            : front ? chain[-1]
-                                                    : ' ',
-                                            original);
+    const bool is_whole = !made_up && is_mark(name.text, front);
+    const bool has_original =
+        original_name(maps, script, place, segment, chain, bytes, is_whole, original);
     *no_memory =
         asprintf(&result, "%.*s%.*s%.*s %s:%" PRIu32 ":%" PRIu32, (int)front, name.text,
                  has_original ? (int)strlen(original) : (int)bytes, has_original ? original : chain,
