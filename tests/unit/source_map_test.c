@@ -310,6 +310,21 @@ static void test_a_class_has_its_own_name(void **state)
     end_scripts();
 }
 
+/* terser leaves the "#" out of names; a script has it. */
+static void test_a_private_method_stays_private(void **state)
+{
+    struct mapped_place place = {.line = 1, .column = 1};
+    char text[2 * PATH_MAX];
+    (void)state;
+    write_map("{\"version\":3,\"sources\":[\"src/m.ts\"],\"names\":[\"total\"],"
+              "\"mappings\":\"AAAA,QAAQA\"}");
+    assert_true(place_in("class t{#e(n){}}\n//# sourceMappingURL=m.map\n", &place));
+    snprintf(text, sizeof text, "JS:*#e %s:1:11", scratch_file);
+    const struct line_text shown = source_maps_name(&maps, line_text_of(text));
+    assert_memory_equal(shown.text, "JS:*#total /", strlen("JS:*#total /"));
+    end_scripts();
+}
+
 /* ---- Names where functions are written ---- */
 
 /* The function at "^" in TEXT. */
@@ -597,6 +612,7 @@ int main(void)
         cmocka_unit_test(test_what_is_no_map),
         cmocka_unit_test(test_names_of_functions),
         cmocka_unit_test(test_a_class_has_its_own_name),
+        cmocka_unit_test(test_a_private_method_stays_private),
         cmocka_unit_test(test_names_by_the_original_text),
         cmocka_unit_test(test_names_by_the_file_unless_it_is_newer),
         cmocka_unit_test(test_names_where_functions_are_written),

@@ -423,9 +423,11 @@ static bool put_identifiers(struct mapped_script *script, const struct v8_place 
         const char *dot = memchr(chain + at, '.', bytes - at);
         count = dot ? (size_t)(dot - chain) - at : bytes - at;
         const char *original = name_of(script, place, chain + at, count);
-        const int put = snprintf(name + filled, DECLARED_NAME_BYTES - filled, "%s%.*s",
-                                 at ? "." : "", original ? (int)strlen(original) : (int)count,
-                                 original ? original : chain + at);
+        const bool is_private = original && chain[at] == '#' && *original != '#'; /* of terser */
+        const int put =
+            snprintf(name + filled, DECLARED_NAME_BYTES - filled, "%s%s%.*s", at ? "." : "",
+                     is_private ? "#" : "", original ? (int)strlen(original) : (int)count,
+                     original ? original : chain + at);
         if (put < 0 || (filled += (size_t)put) >= DECLARED_NAME_BYTES)
             return false;
     }
