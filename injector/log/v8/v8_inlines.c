@@ -283,12 +283,12 @@ static int find_pairs(struct giving *giving)
     return result;
 }
 
-/* Whether the log is of the process that wrote the dump: most code needs no pair. */
-static int look_for_code(struct code_log *log, const struct v8_log *v8)
+/* Look for one of the first COUNT pieces of the log's code in the dump. */
+static int look_for_code(struct code_log *log, const struct v8_log *v8, size_t count)
 {
     struct number_map codes = {0}; /* by address */
     int result = 0;
-    for (size_t i = 0; !result && !log->has_v8_log && i < v8->code_count; i++)
+    for (size_t i = 0; !result && i < count; i++)
         result = number_map_put(&codes, v8->codes[i].addr, (uint32_t)i);
     for (size_t i = 0; !result && !log->has_v8_log && i < log->function_count; i++) {
         const uint32_t code = number_map_get(&codes, log->functions[i].addr);
@@ -296,6 +296,19 @@ static int look_for_code(struct code_log *log, const struct v8_log *v8)
     }
     number_map_free(&codes);
     return result;
+}
+
+/* Whether the log is of the process that wrote the dump: most code needs no pair.  In most cases
+ * some of its first code tells. */
+static int look_for_process(struct giving *giving)
+{
+    enum { FIRST = 1000 };
+    struct code_log *log = giving->log;
+    const size_t count = giving->v8->code_count;
+    log->has_v8_log = log->has_v8_log || giving->pair_count;
+    if (!log->has_v8_log && look_for_code(log, giving->v8, count < FIRST ? count : FIRST))
+        return -1;
+    return !log->has_v8_log && count > FIRST ? look_for_code(log, giving->v8, count) : 0;
 }
 
 /* ---- Code that was given up ---- */
@@ -901,7 +914,7 @@ int v8_inlines_give(struct code_log *log, const struct v8_log *v8, const char *r
 {
     struct giving giving = {
         .log = log, .v8 = v8, .findings = findings, .places = {.root = root, .findings = findings}};
-    int result = find_pairs(&giving) || look_for_code(log, v8) || add_deopts(&giving) ||
+    int result = find_pairs(&giving) || look_for_process(&giving) || add_deopts(&giving) ||
                          name_functions(&giving)
                      ? -1
                      : 0;

@@ -26,7 +26,8 @@ enum { FIELDS_MOST = 9, LOG_BYTES_MOST = INT32_MAX }; /* 100 000 functions have 
 struct reader {
     struct v8_log *log;
     struct number_map functions; /* by SFI */
-    struct number_map codes;     /* the newest, by address: of optimized code, which V8 gives up */
+    struct number_map codes;     /* the newest, by address; only a log with deopts needs them */
+    size_t looked_up;            /* how many are in there */
     struct number_map scripts;   /* sources of no file, by SCRIPT */
     uint32_t newest;             /* the function of the code whose source info follows */
     uint64_t newest_sfi;
@@ -173,9 +174,7 @@ static enum outcome take_code(struct reader *reader, const struct line_text *fie
         !whole_number(fields[5], UINT32_MAX, &size))
         return LINE_BAD;
     code.size = (uint32_t)size;
-    if (array_reserve(log->codes, log->code_count, log->code_capacity) ||
-        (is_optimized(fields[8]) &&
-         number_map_put(&reader->codes, code.addr, (uint32_t)log->code_count)))
+    if (array_reserve(log->codes, log->code_count, log->code_capacity))
         return LINE_NO_MEMORY;
     log->codes[log->code_count++] = code;
     return LINE_TAKEN;
@@ -362,6 +361,17 @@ static enum outcome take_source_info(struct reader *reader, struct line_text tex
     return take_number_field(&text, &end) ? take_tables(reader, text) : LINE_BAD;
 }
 
+/* Those that came since the deopt before. */
+static int look_up_codes(struct reader *reader)
+{
+    const struct v8_log *log = reader->log;
+    for (; reader->looked_up < log->code_count; reader->looked_up++)
+        if (number_map_put(&reader->codes, log->codes[reader->looked_up].addr,
+                           (uint32_t)reader->looked_up))
+            return -1;
+    return 0;
+}
+
 /* Of code that the log does not have, nothing is known. */
 static enum outcome take_deopt(struct reader *reader, const struct line_text *fields, size_t count)
 {
@@ -371,6 +381,8 @@ static enum outcome take_deopt(struct reader *reader, const struct line_text *fi
     if (count != FIELDS_MOST || !whole_number(fields[1], UINT64_MAX, &deopt.time_us) ||
         !address_in(fields[3], &addr))
         return LINE_BAD;
+    if (look_up_codes(reader))
+        return LINE_NO_MEMORY;
     deopt.code = number_map_get(&reader->codes, addr);
     if (deopt.code == V8_NOWHERE)
         return LINE_TAKEN;
