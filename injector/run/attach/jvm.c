@@ -9,6 +9,7 @@
 #include "injector/run/attach/jvm.h"
 
 #include "injector/files/full_write.h"
+#include "injector/files/process_stat.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -97,8 +98,9 @@ static bool takes_quit(pid_t pid)
 /* By a signal or a debugger: it would print its threads when it goes on. */
 static bool is_stopped(pid_t pid)
 {
-    char state = 0;
-    return read_status(pid, "State: %c", &state) && (state == 'T' || state == 't');
+    char line[PROCESS_STAT_BYTES];
+    const char *state = process_stat_word(process_stat_read(line, pid), PROCESS_STATE);
+    return state && (*state == 'T' || *state == 't');
 }
 
 /* In a container whose users are not ours: our root is nobody there. */
