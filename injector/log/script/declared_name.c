@@ -76,15 +76,10 @@ static bool has_dot(struct script_part chain)
     return false;
 }
 
-static bool is_one_of(unsigned unit, const char *ascii)
-{
-    return unit && unit < 0x80 && strchr(ascii, (int)unit);
-}
-
 /* Whether a line ends between FROM and TO. */
 static bool has_line_end(const struct script_file *text, size_t from, size_t to)
 {
-    while (from < to && !is_one_of(text->units[from], "\r\n"))
+    while (from < to && !script_unit_is_one_of(text->units[from], "\r\n"))
         from++;
     return from < to;
 }
@@ -92,7 +87,7 @@ static bool has_line_end(const struct script_file *text, size_t from, size_t to)
 /* Whether the line that ends at END has a comment up to its end. */
 static bool ends_with_comment(const struct script_file *text, size_t end)
 {
-    for (size_t at = end; at > 1 && !is_one_of(text->units[at - 1], "\r\n"); at--)
+    for (size_t at = end; at > 1 && !script_unit_is_one_of(text->units[at - 1], "\r\n"); at--)
         if (text->units[at - 1] == '/' && text->units[at - 2] == '/')
             return true;
     return false;
@@ -108,18 +103,19 @@ static bool begins_target(const struct script_file *text, size_t at, const char 
                                         "yield",   "await",    "case",      NULL};
     const size_t end = script_before_spaces(text, at);
     const unsigned unit = end ? text->units[end - 1] : ';';
-    if (script_word_is_any(script_word_before(text, end), words) || is_one_of(unit, brackets))
+    if (script_word_is_any(script_word_before(text, end), words) ||
+        script_unit_is_one_of(unit, brackets))
         return true;
     if (unit == '/')
         return end > 1 && text->units[end - 2] == '*';
     return has_line_end(text, end, at) &&
-           (!is_one_of(unit, ":|&>?=,{([.") || ends_with_comment(text, end));
+           (!script_unit_is_one_of(unit, ":|&>?=,{([.") || ends_with_comment(text, end));
 }
 
 /* Where the "=" in front of AT begins, or "||=", "&&=", "??=". */
 static size_t sign_before(const struct script_file *text, size_t at)
 {
-    return at > 2 && is_one_of(text->units[at - 2], "|&?") ? at - 3 : at - 1;
+    return at > 2 && script_unit_is_one_of(text->units[at - 2], "|&?") ? at - 3 : at - 1;
 }
 
 /* What the "=" in front of AT assigns to: "NAME" or "a.NAME".  Nothing: a type, or more than a
@@ -140,7 +136,9 @@ static int depth_change(const struct script_file *text, size_t at)
 {
     const unsigned unit = text->units[at - 1];
     const bool is_arrow = unit == '>' && at > 1 && text->units[at - 2] == '=';
-    return is_one_of(unit, ")]}>") && !is_arrow ? 1 : is_one_of(unit, "([{<") ? -1 : 0;
+    return script_unit_is_one_of(unit, ")]}>") && !is_arrow ? 1
+           : script_unit_is_one_of(unit, "([{<")            ? -1
+                                                            : 0;
 }
 
 /* "NAME: TYPE =" in front of AT, of TypeScript. */
@@ -157,7 +155,7 @@ static struct script_part typed_target(const struct script_file *text, size_t at
         if (depth != 0 || unit != ':')
             continue;
         size_t to = script_before_spaces(text, end - 1);
-        if (to && is_one_of(text->units[to - 1], "?!"))
+        if (to && script_unit_is_one_of(text->units[to - 1], "?!"))
             to = script_before_spaces(text, to - 1);
         const struct script_part word = script_word_before(text, to);
         if (word.from < word.to && begins_target(text, word.from, ";}("))
@@ -193,7 +191,7 @@ static bool assigned_name(const struct script_file *text, size_t at, char name[D
 static struct script_part key_before(const struct script_file *text, size_t end)
 {
     const unsigned quote = end ? text->units[end - 1] : 0;
-    if (!is_one_of(quote, "'\""))
+    if (!script_unit_is_one_of(quote, "'\""))
         return script_word_before(text, end);
     for (size_t from = end - 1; from && text->units[from - 1] >= ' '; from--) {
         if (text->units[from - 1] == quote)
@@ -212,7 +210,7 @@ static bool key_name(const struct script_file *text, size_t at, char name[DECLAR
     const size_t begin = key.from - (key.to < end); /* of the quotes */
     const size_t before = script_before_spaces(text, begin);
     name[0] = '\0';
-    return key.from < key.to && before && is_one_of(text->units[before - 1], "{,") &&
+    return key.from < key.to && before && script_unit_is_one_of(text->units[before - 1], "{,") &&
            put(key, name);
 }
 
@@ -318,7 +316,7 @@ bool declared_name(const struct script_file *text, uint32_t line, uint32_t colum
     const size_t begin = text->lines.starts[line] + (size_t)column;
     if (script_unit(text, begin) == '(' && has_function(text, begin))
         return name_in_brackets(text, begin, is_named, name);
-    if (is_one_of(script_unit(text, begin), "(<"))
+    if (script_unit_is_one_of(script_unit(text, begin), "(<"))
         return name_of_parameters(text, begin, name);
     struct script_part word = script_word_at(text, begin);
     size_t next = script_behind_spaces(text, word.to);
@@ -333,7 +331,7 @@ bool declared_name(const struct script_file *text, uint32_t line, uint32_t colum
         return false;
     if (script_unit(text, next) == '=' && script_unit(text, next + 1) == '>')
         return name_in_front(text, begin, name);
-    if (is_one_of(script_unit(text, next), "):"))
+    if (script_unit_is_one_of(script_unit(text, next), "):"))
         return name_of_parameter(text, begin, name);
-    return is_named && is_one_of(script_unit(text, next), "(<") && put_name(word, name);
+    return is_named && script_unit_is_one_of(script_unit(text, next), "(<") && put_name(word, name);
 }

@@ -30,6 +30,11 @@ bool script_file_path(const char *name, size_t bytes, const char *root, char pat
     return filled;
 }
 
+char *script_text_read(const char *path, size_t *bytes)
+{
+    return regular_file_bytes(path, SCRIPT_BYTES_MOST, bytes);
+}
+
 /* Behind the byte order mark. */
 static const unsigned char *behind_mark(const char *text, size_t bytes)
 {
@@ -147,16 +152,6 @@ int script_lines_take(struct script_lines *lines, const char *text, size_t bytes
     return take_line(lines, at, end, &unit) || (has_return && add_line(lines, unit)) ? -1 : 0;
 }
 
-int script_lines_read(struct script_lines *lines, const char *path)
-{
-    size_t bytes;
-    *lines = (struct script_lines){0};
-    char *text = regular_file_bytes(path, SCRIPT_BYTES_MOST, &bytes);
-    const int result = text ? script_lines_take(lines, text, bytes) : -1;
-    free(text);
-    return result;
-}
-
 uint32_t script_lines_at(const struct script_lines *lines, size_t at)
 {
     size_t behind;
@@ -187,7 +182,7 @@ int script_file_read(struct script_file *file, const char *path)
 {
     size_t bytes;
     *file = (struct script_file){0};
-    char *text = regular_file_bytes(path, SCRIPT_BYTES_MOST, &bytes);
+    char *text = script_text_read(path, &bytes);
     const int result = text ? script_file_take(file, text, bytes) : -1;
     free(text);
     return result;

@@ -24,16 +24,15 @@ struct script_file {
  * below ROOT, or NULL for the root itself.  False if it names no file. */
 bool script_file_path(const char *name, size_t bytes, const char *root, char path[PATH_MAX]);
 
+/* The *BYTES bytes of PATH, to be freed.  NULL: it can't be read, or is no script by its size. */
+char *script_text_read(const char *path, size_t *bytes);
+
 /* Whether a character of that UTF-16 unit may stand in an identifier. */
 bool script_unit_is_of_identifier(unsigned unit);
 
 /* Take the lines of the BYTES bytes at TEXT: that takes an eighth of the time of all the text, and
  * much less memory.  Returns 0, or -1 without memory.  Release as below. */
 int script_lines_take(struct script_lines *lines, const char *text, size_t bytes);
-
-/* Read those of PATH.  Returns 0, or -1: it can't be read.  Release with script_lines_free in
- * either case. */
-int script_lines_read(struct script_lines *lines, const char *path);
 
 /* The line, from 0, that the unit AT is in. */
 uint32_t script_lines_at(const struct script_lines *lines, size_t at);

@@ -5,8 +5,6 @@
 #include "injector/arrays/bisect.h"
 #include "injector/log/script/script_word.h"
 
-#include <string.h>
-
 /* Nesting that no program has: more is not looked through, so that the time stays in proportion. */
 enum { DEPTH_MOST = 1000 };
 
@@ -100,17 +98,12 @@ static const struct script_group *closed_before(const struct search *search, siz
     return group && group->close + (size_t)1 == end ? group : NULL;
 }
 
-static bool is_one_of(unsigned unit, const char *ascii)
-{
-    return unit && unit < 0x80 && strchr(ascii, (int)unit);
-}
-
 /* Whether the "{" at OPEN begins statements, and no object. */
 static bool begins_block(const struct script_file *text, size_t open)
 {
     static const char *const words[] = {"else", "do", "try", "finally", NULL};
     const size_t end = script_before_spaces(text, open);
-    return !end || is_one_of(text->units[end - 1], ");{}>") ||
+    return !end || script_unit_is_one_of(text->units[end - 1], ");{}>") ||
            script_word_is_any(script_word_before(text, end), words);
 }
 
@@ -128,7 +121,7 @@ static bool begins_expression(const struct search *search)
         return script_word_is_any(script_word_before(text, end), words);
     if (unit == '+' || unit == '-')
         return end < 2 || text->units[end - 2] != unit;
-    if (!is_one_of(unit, ")]}'\"`/"))
+    if (!script_unit_is_one_of(unit, ")]}'\"`/"))
         return true;
     const struct script_group *group = closed_before(search, end);
     if (unit == ')' && group)

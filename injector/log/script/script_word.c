@@ -8,6 +8,11 @@ unsigned script_unit(const struct script_file *text, size_t at)
     return at < text->count ? text->units[at] : 0;
 }
 
+bool script_unit_is_one_of(unsigned unit, const char *ascii)
+{
+    return unit && unit < 0x80 && strchr(ascii, (int)unit);
+}
+
 static bool is_space(unsigned unit)
 {
     return unit == ' ' || (unit >= '\t' && unit <= '\r');

@@ -13,6 +13,9 @@ struct script_part {
 /* The unit at AT, or 0 behind the end. */
 unsigned script_unit(const struct script_file *text, size_t at);
 
+/* Whether UNIT is one of the ASCII ones; 0 is none. */
+bool script_unit_is_one_of(unsigned unit, const char *ascii);
+
 size_t script_behind_spaces(const struct script_file *text, size_t at);
 
 /* Where the spaces in front of AT begin. */

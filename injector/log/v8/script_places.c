@@ -109,23 +109,17 @@ int script_places_give(struct script_places *places, struct line_text file, stru
     return 0;
 }
 
-static int take_given(struct script *script)
+static int read_text(const struct script_places *places, struct script *script)
 {
-    size_t bytes;
-    char *text = v8_text_plain(script->given, &bytes);
+    char path[PATH_MAX], *text = NULL;
+    size_t bytes = 0;
+    if (script->given.bytes)
+        text = v8_text_plain(script->given, &bytes);
+    else if (script_file_path(script->file.text, script->file.bytes, places->root, path))
+        text = script_text_read(path, &bytes);
     const int result = text ? script_lines_take(&script->lines, text, bytes) : -1;
     free(text);
     return result;
-}
-
-static int read_text(const struct script_places *places, struct script *script)
-{
-    char path[PATH_MAX];
-    if (script->given.bytes)
-        return take_given(script);
-    return script_file_path(script->file.text, script->file.bytes, places->root, path)
-               ? script_lines_read(&script->lines, path)
-               : -1;
 }
 
 void script_places_read(struct script_places *places, uint32_t number)

@@ -77,13 +77,13 @@ static struct occurrence *occurrences_of_log(const struct v8_log *v8, size_t *co
             items[(*count)++] =
                 (struct occurrence){v8->codes[i].addr, v8->codes[i].size, (uint32_t)i};
     number_map_free(&needed);
-    if (!result) {
-        if (*count)
-            qsort(items, *count, sizeof *items, compare_occurrences);
-        return items;
+    if (result) {
+        free(items);
+        return NULL;
     }
-    free(items);
-    return NULL;
+    if (*count)
+        qsort(items, *count, sizeof *items, compare_occurrences);
+    return items;
 }
 
 static bool has_address(const struct occurrence *items, size_t count, uint64_t addr)

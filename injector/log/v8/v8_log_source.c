@@ -1,7 +1,6 @@
 /* See v8_log_source.h. */
 #include "injector/log/v8/v8_log_source.h"
 
-#include "injector/files/regular_file.h"
 #include "injector/log/code/tier_mark.h"
 #include "injector/log/script/script_file.h"
 #include "injector/log/v8/v8_inlines.h"
@@ -13,8 +12,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-
-enum { SCRIPT_BYTES_MOST = 256 << 20 };
 
 static void report_log(const struct v8_log *v8, size_t given, struct findings *findings)
 {
@@ -48,7 +45,7 @@ static bool has_lines_of_file(const char *path, const char *text, size_t bytes)
 {
     static const char name[] = "\n//# sourceURL=";
     size_t file_bytes;
-    char *file = regular_file_bytes(path, SCRIPT_BYTES_MOST, &file_bytes);
+    char *file = script_text_read(path, &file_bytes);
     const char *comment = memmem(text, bytes, name, sizeof name - 1);
     const bool result = !file || (bytes == file_bytes && memcmp(text, file, bytes) == 0) ||
                         count_lines(text, comment ? (size_t)(comment - text) : bytes) ==
